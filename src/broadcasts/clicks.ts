@@ -2,7 +2,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import { getStorageToken } from '@nestjs/throttler';
 import { DataSource } from 'typeorm';
 import { networkOf, type WindowStorage } from '#libs/rate-limit';
-import { countedLinks } from './counted-links.js';
 
 export type LinkClicks = { url: string; clicks: number };
 
@@ -18,12 +17,12 @@ export class Clicks {
   ) {}
 
   /** Stores the links before the first message leaves. */
-  async store(organizationId: string, broadcastId: string, content: string): Promise<void> {
+  async store(organizationId: string, broadcastId: string, links: readonly string[]): Promise<void> {
     await this.source.query(
       `INSERT INTO broadcast_links (organization_id, broadcast_id, n, url)
        SELECT $1, $2, n, url FROM unnest($3::text[]) WITH ORDINALITY AS link(url, n)
        ON CONFLICT (broadcast_id, n) DO UPDATE SET url = excluded.url`,
-      [organizationId, broadcastId, countedLinks(content)],
+      [organizationId, broadcastId, links],
     );
   }
 

@@ -25,6 +25,8 @@ const NARROW = 536;
 const INK = '#1f2328';
 const PAPER = '#ffffff';
 const MAX_PREHEADER = 500;
+/** Links whose clicks are counted: more than any newsletter has. */
+const MAX_LINKS = 500;
 
 const CELL = ['align', 'valign', 'width', 'height', 'bgcolor', 'colspan', 'rowspan', 'style'];
 const LENGTH =
@@ -83,14 +85,17 @@ const BLOCKS = ['body', 'header', 'footer', 'main', 'section', 'article', 'aside
  * HTML for mail programs: only what is safe and what they support, styles in each element, all text readable.
  *
  * @param colour of buttons, which are links with the title `button`. null: the default
- * @returns `text`: the plain text. `hidden`: the text of the first hidden element, which newsletters use as preview text.
+ * @param countedAt where links lead whose clicks are counted, with the number of the link appended. null: they stay as they are
+ * @returns `text`: the plain text, with the original links. `hidden`: the text of the first hidden element, which newsletters use as
+ *   preview text. `links`: see `countLinks`.
  * @throws TemplateError if its elements are nested too deeply for its styles to be applied.
  */
 export function mailHtml(
   unsafe: string,
   merges: Hidden,
   colour: string | null = null,
-): { html: string; text: string; hidden: string; look: Look } {
+  countedAt: string | null = null,
+): { html: string; text: string; hidden: string; look: Look; links: string[] } {
   const { children } = parseDocument(sanitized(inlined(unsafe), merges));
   const hidden = elementsIn(children).filter(isHidden);
   for (const element of hidden) DomUtils.removeElement(element);
@@ -110,12 +115,32 @@ export function mailHtml(
   for (const table of tables) table.attribs.class = 'data';
   const text = convert(serialized(children), TEXT);
   for (const table of tables) delete table.attribs.class;
+  const links = countLinks(elementsIn(children), merges, countedAt);
   return {
     html: serialized(children),
     text,
     hidden: hidden[0] ? lineOf(DomUtils.textContent(hidden[0])) : '',
     look,
+    links,
   };
+}
+
+/**
+ * Replaces links that are the same for every recipient.
+ *
+ * @returns the addresses that they led to, in the order of their numbers, which begin with 1. Personal links stay as they are.
+ */
+function countLinks(elements: readonly Element[], merges: Hidden, countedAt: string | null): string[] {
+  const numbers = new Map<string, number>();
+  for (const { name, attribs } of elements) {
+    const { href = '' } = attribs;
+    if (name !== 'a' || merges.areIn(href) || !/^https?:/i.test(href) || !URL.canParse(href)) continue;
+    const address = new URL(href).href;
+    if (!numbers.has(address) && numbers.size < MAX_LINKS) numbers.set(address, numbers.size + 1);
+    const number = numbers.get(address);
+    if (countedAt !== null && number !== undefined) attribs.href = `${countedAt}/${number}`;
+  }
+  return [...numbers.keys()];
 }
 
 function isElement(node: Node): node is Element {

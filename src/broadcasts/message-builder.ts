@@ -15,7 +15,6 @@ import { htmlOf, type Sender, textOf } from './layout.js';
 import { CONTACT_FIELDS, type MergeFields, PETITION_FIELDS, TemplateError } from './merge-fields.js';
 import { type CompiledTemplate, templates } from './templates.js';
 import { SignLinks } from './sign-links.js';
-import { withCounts } from './counted-links.js';
 import { unsubscribeToken } from './unsubscribe-token.js';
 
 /** The parts shared by all messages of a broadcast. */
@@ -27,8 +26,6 @@ export type MessageTemplate = {
   organization: MergeFields['organization'];
   petition: MergeFields['petition'];
   petitionId: string | undefined;
-  /** Links whose clicks are counted. */
-  links?: readonly string[];
   /** The keys of custom fields by their ids. */
   keys: ReadonlyMap<string, string>;
 };
@@ -69,12 +66,14 @@ export class MessageBuilder {
    * Returns everything needed to write messages, or all blockers.
    *
    * @param language of the message; null: the organization's.
+   * @param isCounted whether clicks on links are counted: only in what is sent, because until then such links lead nowhere.
    */
   async prepare(
     organizationId: string,
     broadcastId: string,
     fields: Omit<BroadcastFields, 'countClicks'>,
     language: string | null = null,
+    isCounted = false,
   ): Promise<{ writing?: MessageTemplate; blockers: Blocked[] }> {
     const blockers: Blocked[] = [];
     const block = (blocker: Blocker, path: string, message: string) => {
@@ -111,6 +110,7 @@ export class MessageBuilder {
       template = await templates.compile({
         ...{ subject, preheader, content, format, hasPetition, fieldKeys },
         colour: sender.colour,
+        countedAt: isCounted ? `${this.address.url}/l/${broadcastId}` : null,
       });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
@@ -194,7 +194,7 @@ export class MessageBuilder {
       ? { unsubscribes: contact.id, signs: contact.id }
       : { unsubscribes: NOBODY },
   ): Promise<Letter> {
-    const { organizationId, broadcastId, template, sender, organization, links: counted } = writing;
+    const { organizationId, broadcastId, template, sender, organization } = writing;
     const token = unsubscribeToken(this.store.keyring, {
       organizationId,
       contactId: links.unsubscribes,
@@ -220,16 +220,7 @@ export class MessageBuilder {
     });
     return {
       subject: rendered.subject,
-      html: htmlOf(
-        {
-          ...rendered,
-          html: counted
-            ? withCounts(rendered.html, counted, `${this.address.url}/l/${broadcastId}`)
-            : rendered.html,
-        },
-        sender,
-        unsubscribeUrl,
-      ),
+      html: htmlOf(rendered, sender, unsubscribeUrl),
       text: textOf(rendered, sender, unsubscribeUrl),
       unsubscribeUrl,
       took,

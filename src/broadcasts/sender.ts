@@ -9,7 +9,6 @@ import { newId } from '#libs/random';
 import { OperationRunner, systemInput } from '#libs/rpc';
 import { Worker } from '#libs/work';
 import { broadcast, exists } from './broadcast.js';
-import { countedLinks } from './counted-links.js';
 import { FinishBroadcast } from './finish-broadcast.js';
 import { MessageBuilder, messageIdOf, type Recipient, type MessageTemplate } from './message-builder.js';
 import { TemplateError } from './merge-fields.js';
@@ -433,10 +432,10 @@ export class BroadcastSender implements BackgroundWork {
       organizationId,
       broadcastId,
       state,
+      null,
+      state.countClicks,
     );
-    // Only in what is sent: until then the links lead nowhere.
-    if (blockers.length === 0)
-      return template && state.countClicks ? { ...template, links: countedLinks(state.content) } : template;
+    if (blockers.length === 0) return template;
     this.resting.set(id, performance.now() + TEMPLATE_MS);
     const reasons = blockers.map(({ blocker }) => blocker);
     this.logger.warn({ message: 'a broadcast cannot continue', broadcastId, reasons });

@@ -34,7 +34,7 @@ export class Starts {
     broadcastId: string,
     { state, version }: { state: ExistingBroadcast; version: number },
   ): Promise<Decision | Blocked[]> {
-    const { blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
+    const { writing, blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
     const sendingId = newId();
     const reach = await reachOf(
       this.source,
@@ -55,7 +55,7 @@ export class Starts {
       blockers.push({ blocker: 'NO_RECIPIENTS', path: 'audience', message });
     }
     if (blockers.length > 0) return blockers;
-    if (state.countClicks) await this.clicks.store(organizationId, broadcastId, state.content);
+    if (state.countClicks) await this.clicks.store(organizationId, broadcastId, writing!.template.links);
     const { position, total: recipients, digest } = reach;
     const started = { type: 'BroadcastStarted', data: { sendingId, position, recipients, digest } } as const;
     return {

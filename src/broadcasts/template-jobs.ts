@@ -8,10 +8,12 @@ export type TemplateSource = Pick<BroadcastFields, 'subject' | 'preheader' | 'co
   colour?: string | null;
   /** The keys of the organization's custom fields. */
   fieldKeys: readonly string[];
+  /** Where counted links lead, see `mailHtml`. */
+  countedAt?: string | null;
 };
 /** Only the message of an error survives the transfer between threads. */
 export type Rejection = Pick<TemplateError, 'blocker' | 'message' | 'part'>;
-export type Compiled = { rejection?: Rejection };
+export type Compiled = { links: string[] } | { rejection: Rejection };
 export type Written = { took: number } & (
   | { rendered: Rendered }
   | { rejection: Rejection }
@@ -32,10 +34,11 @@ export function templateJobs() {
     if (templates.size > MAX_TEMPLATES) templates.delete(oldest!);
   };
   return {
-    compile(id: number, { hasPetition, fieldKeys, colour = null, ...fields }: TemplateSource): Compiled {
+    compile(id: number, { hasPetition, fieldKeys, colour, countedAt, ...fields }: TemplateSource): Compiled {
       return rejecting(() => {
-        store(id, compile(fields, { hasPetition, fieldKeys, colour }));
-        return {};
+        const template = compile(fields, { hasPetition, fieldKeys, colour, countedAt });
+        store(id, template);
+        return { links: template.links };
       });
     },
     render(id: number, values: MergeFields): Written {

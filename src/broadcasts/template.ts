@@ -16,7 +16,15 @@ import {
 } from './merge-fields.js';
 
 /** The texts of a broadcast, compiled and ready to be rendered for each recipient. */
-export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text: Node[]; look: Look };
+export type Template = {
+  subject: Node[];
+  preheader: Node[];
+  html: Node[];
+  text: Node[];
+  look: Look;
+  /** The addresses whose clicks can be counted, see `mailHtml`. */
+  links: string[];
+};
 
 /** No mailbox shows longer subjects; RFC 5322 would allow 998 bytes per line. */
 const MAX_SUBJECT_LENGTH = 500;
@@ -131,8 +139,13 @@ function sizeOf(value: unknown): number {
   return size;
 }
 
-/** `fieldKeys`: the keys of the organization's custom fields. */
-type Available = { hasPetition: boolean; fieldKeys: readonly string[]; colour?: string | null };
+/** `fieldKeys`: the keys of the organization's custom fields. `countedAt`: see `mailHtml`. */
+type Available = {
+  hasPetition: boolean;
+  fieldKeys: readonly string[];
+  colour?: string | null;
+  countedAt?: string | null;
+};
 
 const markdown = new MarkdownIt({ html: true, linkify: true });
 
@@ -161,13 +174,15 @@ export function compile(
   if (format === 'MARKDOWN') requireFewer(/[<[*_`~|]/g, merges.hidden, 'characters that mark something up');
   const unsafe = format === 'MARKDOWN' ? markdown.render(merges.hidden) : merges.hidden;
   requireFewer(/</g, unsafe, 'HTML tags');
-  const { html, text, hidden, look } = mailHtml(unsafe, merges, available.colour ?? null);
+  const { colour, countedAt } = available;
+  const { html, text, hidden, look, links } = mailHtml(unsafe, merges, colour, countedAt);
   const template = {
     subject: parse(plain, subject, 'subject'),
     preheader: preheader === null ? parse(plain, merges.shown(hidden)) : parse(plain, preheader, 'preheader'),
     html: parse(escaping, merges.shown(html)),
     text: parse(plain, merges.shown(text)),
     look,
+    links,
   };
   // Also checks the parts of the content that sanitizing removed, which the author may have meant.
   const parts = [

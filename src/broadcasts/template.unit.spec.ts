@@ -381,3 +381,40 @@ describe('a value in an address', () => {
     expect(html).toContain('Ada &amp; Co/#?');
   });
 });
+
+describe('links whose clicks are counted', () => {
+  const counted = (content: string, format: 'MARKDOWN' | 'HTML' = 'MARKDOWN') => {
+    const template = compile(
+      { subject: 'News', preheader: null, content, format },
+      { hasPetition: true, fieldKeys: [], countedAt: 'https://act.example.org/l/7' },
+    );
+    const language = 'en';
+    const values = { contact: { ...contact, fields: {} }, organization, unsubscribeUrl, language };
+    return { links: template.links, ...render(template, values) };
+  };
+
+  it.each<[content: string, links: string[]]>([
+    [
+      'https://example.org/b. <https://example.org/a> [again](https://example.org/b)',
+      ['https://example.org/b', 'https://example.org/a'],
+    ],
+    ['[Apple](https://example.org/Apple_Inc.)', ['https://example.org/Apple_Inc.']],
+    ["[it](<https://example.org/it's (a) [b]|c>)", ["https://example.org/it's%20(a)%20%5Bb%5D%7Cc"]],
+    ['[Mine](https://example.org/?q={{ contact.email }}) [Sign]({{ petition.signUrl }})', []],
+    ['a@example.org ![Image](https://example.org/i.png) `https://example.org/code`', []],
+    [`[Dots](https://example.org/${'.'.repeat(100_000)}b)`, [`https://example.org/${'.'.repeat(100_000)}b`]],
+  ])('are the links of everyone in Markdown: %.60s', (content, links) => {
+    expect(counted(content).links).toEqual(links);
+  });
+
+  it('lead to the decoded address, and only in HTML', () => {
+    const { links, html, text } = counted(
+      '<a href="https://example.org/?q=&quot;x&quot;&#38;b=2">x</a> <a href="https://example.org/{{ contact.zip }}">y</a>',
+      'HTML',
+    );
+    expect(links).toEqual(['https://example.org/?q=%22x%22&b=2']);
+    expect(html).toContain('<a href="https://act.example.org/l/7/1">x</a>');
+    expect(html).toContain('<a href="https://example.org/">y</a>');
+    expect(text).toContain('https://example.org/?q="x"&b=2');
+  });
+});

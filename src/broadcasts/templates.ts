@@ -19,6 +19,8 @@ export type CompiledTemplate = {
    * @throws TemplateError
    */
   render: (values: MergeFields) => Promise<{ rendered: Rendered; took: number }>;
+  /** The addresses whose clicks can be counted, see `mailHtml`. */
+  links: readonly string[];
 };
 
 /** Compiles and renders user-written templates in a separate thread that blocks nothing else. */
@@ -35,9 +37,9 @@ export class Templates {
   /** @throws TemplateError */
   async compile(source: TemplateSource): Promise<CompiledTemplate> {
     const id = (this.lastId += 1);
-    await this.load(id, source);
+    const links = await this.load(id, source);
     /** Messages are rendered concurrently, and a thread that lost a template reloads it once. */
-    let loading: Promise<void> | undefined;
+    let loading: Promise<unknown> | undefined;
     const render: CompiledTemplate['render'] = async (values) => {
       for (;;) {
         const written = await this.stoppable(this.thread.run('render', id, values));
@@ -49,12 +51,13 @@ export class Templates {
         await loading;
       }
     };
-    return { render };
+    return { render, links };
   }
 
-  private async load(id: number, source: TemplateSource): Promise<void> {
-    const { rejection } = await this.stoppable(this.thread.run('compile', id, source));
-    if (rejection) throw errorOf(rejection);
+  private async load(id: number, source: TemplateSource): Promise<readonly string[]> {
+    const compiled = await this.stoppable(this.thread.run('compile', id, source));
+    if ('rejection' in compiled) throw errorOf(compiled.rejection);
+    return compiled.links;
   }
 
   private async stoppable<Result>(job: Promise<Result>): Promise<Result> {
