@@ -27,7 +27,8 @@ export class ClickController {
   ): Promise<void> {
     if (!isId(broadcastId) || !/^[1-9]\d{0,2}$/.test(n)) return next();
     // Previews and prefetching are no clicks.
-    const isClick = request.method === 'GET' && !/prefetch/i.test(request.get('sec-purpose') ?? '');
+    const purpose = request.get('sec-purpose') ?? request.get('purpose') ?? '';
+    const isClick = request.method === 'GET' && !/prefetch/i.test(purpose);
     const url = await this.clicks.follow(broadcastId, Number(n), isClick ? request.ip : undefined);
     if (url === undefined) return next();
     if (request.isGivenUp) return;

@@ -107,11 +107,13 @@ export class GetDeliveryHandler implements IQueryHandler<GetDelivery> {
       const { rows, next } = await findRows<SignatureRow>(this.reads, listing, SIGNATURES.CONFIRMED, {
         kind: 'export',
       });
-      const signers = await this.signersOf(organizationId, words.locale, rows);
-      if (rows.length > 0) yield deliveryRows(words, signers, written);
-      written += rows.length;
+      // People who sign in the meantime are not in the number at the top either.
+      const counted = rows.slice(0, numbers.signatures - written);
+      const signers = await this.signersOf(organizationId, words.locale, counted);
+      if (counted.length > 0) yield deliveryRows(words, signers, written);
+      written += counted.length;
       after = next;
-    } while (after !== undefined);
+    } while (after !== undefined && written < numbers.signatures);
     const comments = await this.comments.newest(organizationId, petitionId, petition.comments, MAX_COMMENTS);
     yield deliveryFoot(words, comments, { isNamed });
   }

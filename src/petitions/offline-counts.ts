@@ -82,17 +82,20 @@ export class OfflineSignatures implements OnModuleInit {
     return totals;
   }
 
-  /** @throws RpcError CONFLICT if the petition has the maximum number of counts. */
-  async requireRoom(organizationId: string, petitionId: string): Promise<void> {
+  /** Whether the petition can have another count. */
+  async hasRoom(organizationId: string, petitionId: string): Promise<boolean> {
     const [row] = await this.source.query<{ counts: number }[]>(
       `SELECT count(*)::int AS counts FROM ${offlineCounts.table} WHERE organization_id = $1 AND petition = $2`,
       [organizationId, petitionId],
     );
-    if (row!.counts < MAX_COUNTS) return;
-    throw new RpcError(
-      'CONFLICT',
-      `The petition already has ${MAX_COUNTS} counts, including withdrawn ones. It can have no more.`,
-      { reason: 'TOO_MANY_OFFLINE_COUNTS' },
-    );
+    return row!.counts < MAX_COUNTS;
   }
+}
+
+export function tooManyCounts(): RpcError {
+  return new RpcError(
+    'CONFLICT',
+    `The petition already has ${MAX_COUNTS} counts, including withdrawn ones. It can have no more.`,
+    { reason: 'TOO_MANY_OFFLINE_COUNTS' },
+  );
 }

@@ -3,7 +3,7 @@ import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { newId } from '#libs/random';
 import { Id, Input, Integer, Operation, PastDay, recordSchema, Text } from '#libs/rpc';
 import { offlineCount } from './offline-count.js';
-import { OfflineSignatures } from './offline-counts.js';
+import { OfflineSignatures, tooManyCounts } from './offline-counts.js';
 import { existingPetition, petition } from './petition.js';
 
 @Operation({
@@ -49,15 +49,20 @@ export class RecordOfflineSignaturesHandler implements ICommandHandler<RecordOff
 
   async execute(command: RecordOfflineSignatures): Promise<{ offlineCountId: string }> {
     const { organizationId, petitionId, count, collectedOn, note = null } = command;
+    const creates = this.commands.named(offlineCount, organizationId, ({ status }) => status === 'COUNTED');
     const { recordId } = await this.commands.run(command, async () => {
       const { state, version } = await this.records.load(petition, organizationId, petitionId);
       existingPetition(state);
-      await this.offline.requireRoom(organizationId, petitionId);
+      if (!(await this.offline.hasRoom(organizationId, petitionId))) {
+        const existing = await this.commands.findTwin(command, creates);
+        if (existing === undefined) throw tooManyCounts();
+        return { recordId: existing, writes: [] };
+      }
       const recordId = newId();
       const data = { petitionId, count, collectedOn, note };
       return {
         recordId,
-        creates: this.commands.named(offlineCount, organizationId, ({ status }) => status === 'COUNTED'),
+        creates,
         guards: [{ streamId: petitionId, version }],
         writes: [writeTo(offlineCount, recordId, 0, [{ type: 'OfflineSignaturesRecorded', data }])],
       };
