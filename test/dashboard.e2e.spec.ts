@@ -83,14 +83,6 @@ describe('signing in', () => {
     expect((await again.get('/dashboard')).location).toBe(`/dashboard/${client.organizationId}`);
   });
 
-  it('a browser at the server’s address is redirected to the dashboard, a program gets JSON', async () => {
-    const ask = (accept: string) => fetch(api.origin, { headers: { Accept: accept }, redirect: 'manual' });
-    const inBrowser = await ask('text/html,application/xhtml+xml,*/*;q=0.8');
-    expect([inBrowser.status, inBrowser.headers.get('location')]).toEqual([302, '/dashboard']);
-    const ofProgram = await ask('*/*');
-    expect([ofProgram.status, ((await ofProgram.json()) as any).error.code]).toEqual([404, 'NOT_FOUND']);
-  });
-
   it('signs in only one of many parallel requests with the same link', async () => {
     const email = newAddress();
     await signedIn(api, client, 'EDITOR', email);

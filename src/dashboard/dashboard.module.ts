@@ -5,7 +5,6 @@ import { TeamModule } from '../team/index.js';
 import { Answering } from './answering.js';
 import { DashboardController } from './dashboard.controller.js';
 import { People } from './people.js';
-import { RootController } from './root.controller.js';
 import { ScriptsController } from './scripts.controller.js';
 import { SignInController } from './sign-in.controller.js';
 
@@ -14,7 +13,7 @@ import { SignInController } from './sign-in.controller.js';
   operations: {},
   imports: [OrganizationsModule, TeamModule],
   // The organization's pages come last, because their route matches any address.
-  controllers: [RootController, ScriptsController, SignInController, DashboardController],
+  controllers: [ScriptsController, SignInController, DashboardController],
   providers: [Answering, People, RateLimitGuard],
 })
 export class DashboardModule {}
