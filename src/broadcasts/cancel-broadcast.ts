@@ -1,14 +1,12 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { cancelBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.cancel-broadcast',
-  object: 'broadcast',
   summary: 'Cancel a broadcast',
   description:
     'Allowed in any state except `SENT`. Remaining recipients receive nothing. Cancelling a cancelled broadcast ' +
@@ -16,10 +14,7 @@ import { broadcasts, broadcastSchema } from './broadcasts.js';
   answers: broadcastSchema,
   reasons: ['BROADCAST_BEGUN'],
 })
-export class CancelBroadcast extends Input {
-  @Id()
-  broadcastId!: string;
-}
+export class CancelBroadcast extends RecordInput('broadcastId') {}
 
 @CommandHandler(CancelBroadcast)
 export class CancelBroadcastHandler implements ICommandHandler<CancelBroadcast> {

@@ -7,9 +7,7 @@ import { broadcast, type BroadcastEvent, existingBroadcast, exists } from './bro
 import { broadcastIdSchema, broadcasts } from './broadcasts.js';
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.create-broadcast',
-  object: 'broadcast',
   summary: 'Create a broadcast',
   description:
     'A new broadcast is a draft. Sending the same body again returns the first draft, as long as it is still a ' +

@@ -1,22 +1,17 @@
 import { duplicateHandler } from '#libs/resources';
-import { Id, Input, Operation, Text } from '#libs/rpc';
+import { Operation, RecordInput, Text } from '#libs/rpc';
 import { duplicateBroadcast } from './broadcast.js';
 import { broadcastIdSchema, broadcasts } from './broadcasts.js';
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.duplicate-broadcast',
-  object: 'broadcast',
   summary: 'Duplicate a broadcast',
   description:
     'Creates a draft with the content and the audience of a broadcast in any status. Sending the same body again ' +
     'returns the first copy, as long as it is still a draft with that name.',
   answers: broadcastIdSchema,
 })
-export class DuplicateBroadcast extends Input {
-  @Id()
-  broadcastId!: string;
-
+export class DuplicateBroadcast extends RecordInput('broadcastId') {
   @Text({ max: 200, example: 'News of the river, in June', description: 'The name of the copy.' })
   name!: string;
 }

@@ -1,23 +1,15 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Resources } from '#libs/resources';
-import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
+import { Operation, PastInput, PastRecord } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
 @Operation({
-  method: 'GET',
   name: 'broadcast.get-broadcast',
-  object: 'broadcast',
   summary: 'Retrieve a broadcast',
   answers: broadcastSchema,
 })
-export class GetBroadcast extends Input {
-  @Id()
-  broadcastId!: string;
-
-  @Timestamp({ optional: true, description: 'Returns the broadcast as it was at this time.' })
-  asOf?: string;
-}
+export class GetBroadcast extends PastInput('broadcastId', 'broadcast') {}
 
 @QueryHandler(GetBroadcast)
 export class GetBroadcastHandler implements IQueryHandler<GetBroadcast> {

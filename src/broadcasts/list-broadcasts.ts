@@ -7,9 +7,7 @@ import { STATUSES } from './broadcast.js';
 import { broadcasts, listedBroadcastSchema } from './broadcasts.js';
 
 @Operation({
-  method: 'GET',
   name: 'broadcast.list-broadcasts',
-  object: 'broadcasts',
   summary: 'List broadcasts',
   answers: listedBroadcastSchema,
   list: true,

@@ -1,14 +1,13 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import {
-  Id,
-  Input,
   Integer,
   listingOf,
   OneOf,
   Operation,
   type Page,
   pageOf,
+  RecordInput,
   recordSchema,
   RpcError,
   Text,
@@ -21,9 +20,7 @@ import { RECIPIENT_STATUSES, type RecipientRecord, Recipients } from './recipien
 const SORT = 'contactId';
 
 @Operation({
-  method: 'GET',
   name: 'broadcast.list-recipients',
-  object: 'recipients',
   summary: 'List the recipients of a broadcast',
   description:
     'Available once sending starts, ordered by contact id. `PENDING` recipients are waiting and `CLAIMED` ' +
@@ -43,10 +40,7 @@ const SORT = 'contactId';
   list: true,
   reasons: ['RECIPIENTS_DELETED'],
 })
-export class ListRecipients extends Input {
-  @Id()
-  broadcastId!: string;
-
+export class ListRecipients extends RecordInput('broadcastId') {
   @OneOf(RECIPIENT_STATUSES, { optional: true })
   status?: string;
 

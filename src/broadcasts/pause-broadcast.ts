@@ -1,14 +1,12 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { pauseBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.pause-broadcast',
-  object: 'broadcast',
   summary: 'Pause a broadcast',
   description:
     'Messages already being sent are still delivered. All instances stop sending within a second. Pausing a ' +
@@ -16,10 +14,7 @@ import { broadcasts, broadcastSchema } from './broadcasts.js';
   answers: broadcastSchema,
   reasons: ['BROADCAST_NOT_SENDING'],
 })
-export class PauseBroadcast extends Input {
-  @Id()
-  broadcastId!: string;
-}
+export class PauseBroadcast extends RecordInput('broadcastId') {}
 
 @CommandHandler(PauseBroadcast)
 export class PauseBroadcastHandler implements ICommandHandler<PauseBroadcast> {

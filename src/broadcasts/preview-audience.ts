@@ -1,7 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { Projections } from '#libs/projections';
-import { Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { DataSource } from 'typeorm';
 import { Suppressions } from '../suppressions/index.js';
 import { EXCLUSIONS, type Exclusion, reachOf } from './audience.js';
@@ -21,9 +21,7 @@ const WHY: Record<Exclusion, string> = {
 };
 
 @Operation({
-  method: 'GET',
   name: 'broadcast.preview-audience',
-  object: 'audience',
   summary: 'Count the recipients of a broadcast',
   description:
     'Returns exact current numbers. `total` contacts would receive the broadcast. `excluded` counts all other ' +
@@ -36,10 +34,7 @@ const WHY: Record<Exclusion, string> = {
     ),
   }),
 })
-export class PreviewAudience extends Input {
-  @Id()
-  broadcastId!: string;
-}
+export class PreviewAudience extends RecordInput('broadcastId') {}
 
 @QueryHandler(PreviewAudience)
 export class PreviewAudienceHandler implements IQueryHandler<PreviewAudience> {

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
-import { Id, Input, noSuch, Operation, recordSchema } from '#libs/rpc';
+import { Id, noSuch, Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { contact } from '../contacts/index.js';
 import { broadcast, type Blocker, existingBroadcast } from './broadcast.js';
 import { MessageBuilder, notReady, type Recipient } from './message-builder.js';
@@ -20,7 +20,6 @@ type BroadcastPreview = {
 const LARGE_BYTES = 80 * 1024;
 
 @Operation({
-  method: 'GET',
   name: 'broadcast.preview-broadcast',
   object: 'preview',
   summary: 'Preview a broadcast',
@@ -46,10 +45,7 @@ const LARGE_BYTES = 80 * 1024;
   reasons: ['BROADCAST_NOT_READY'],
   fieldScopes: { contactId: 'contact:read' },
 })
-export class PreviewBroadcast extends Input {
-  @Id()
-  broadcastId!: string;
-
+export class PreviewBroadcast extends RecordInput('broadcastId') {
   @Id({ optional: true })
   contactId?: string;
 }

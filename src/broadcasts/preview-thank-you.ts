@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { TranslationLanguage } from '../petitions/index.js';
 import { MessageBuilder } from './message-builder.js';
 import { ThankYouLetters } from './thank-you-letters.js';
@@ -7,7 +7,6 @@ import { ThankYouLetters } from './thank-you-letters.js';
 type ThankYouPreview = { petitionId: string; subject: string; html: string; text: string };
 
 @Operation({
-  method: 'GET',
   name: 'petition.preview-thank-you',
   object: 'preview',
   summary: 'Preview a thank-you email',
@@ -20,10 +19,7 @@ type ThankYouPreview = { petitionId: string; subject: string; html: string; text
   }),
   reasons: ['NO_THANK_YOU_MAIL', 'BROADCAST_NOT_READY'],
 })
-export class PreviewThankYou extends Input {
-  @Id()
-  petitionId!: string;
-
+export class PreviewThankYou extends RecordInput('petitionId') {
   @TranslationLanguage()
   language?: string;
 }

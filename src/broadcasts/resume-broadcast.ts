@@ -1,24 +1,19 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { resumeBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.resume-broadcast',
-  object: 'broadcast',
   summary: 'Resume a broadcast',
   description: 'Resuming a broadcast that is being sent changes nothing.',
   scope: 'broadcast:send',
   answers: broadcastSchema,
   reasons: ['BROADCAST_NOT_SENDING'],
 })
-export class ResumeBroadcast extends Input {
-  @Id()
-  broadcastId!: string;
-}
+export class ResumeBroadcast extends RecordInput('broadcastId') {}
 
 @CommandHandler(ResumeBroadcast)
 export class ResumeBroadcastHandler implements ICommandHandler<ResumeBroadcast> {

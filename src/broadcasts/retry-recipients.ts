@@ -1,14 +1,13 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Input, OneOf, Operation } from '#libs/rpc';
+import { OneOf, Operation, RecordInput } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { broadcast, retryBroadcast, existingBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 import { Recipients } from './recipients.js';
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.retry-recipients',
   object: 'broadcast',
   summary: 'Retry failed or uncertain recipients',
@@ -20,10 +19,7 @@ import { Recipients } from './recipients.js';
   answers: broadcastSchema,
   reasons: ['BROADCAST_NOT_SENDING'],
 })
-export class RetryRecipients extends Input {
-  @Id()
-  broadcastId!: string;
-
+export class RetryRecipients extends RecordInput('broadcastId') {
   @OneOf(['FAILED', 'IN_DOUBT'])
   status!: 'FAILED' | 'IN_DOUBT';
 }

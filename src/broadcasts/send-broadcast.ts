@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { Operation, RecordInput, Timestamp } from '#libs/rpc';
 import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { broadcast, requireUnsent, scheduleBroadcast, existingBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
@@ -9,9 +9,7 @@ import { notReady } from './message-builder.js';
 import { Starts } from './starts.js';
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.send-broadcast',
-  object: 'broadcast',
   summary: 'Send a broadcast',
   description:
     'Sends the broadcast now or at `sendAt`. To reschedule it, call this operation again with another `sendAt`. ' +
@@ -22,10 +20,7 @@ import { Starts } from './starts.js';
   answers: broadcastSchema,
   reasons: ['BROADCAST_BEGUN', 'BROADCAST_NOT_READY'],
 })
-export class SendBroadcast extends Input {
-  @Id()
-  broadcastId!: string;
-
+export class SendBroadcast extends RecordInput('broadcastId') {
   @Timestamp({ optional: true, description: 'Default: now. A time in the past also means now.' })
   sendAt?: string;
 }

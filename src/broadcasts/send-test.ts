@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { RecordReader, Requests } from '#libs/commands';
-import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { Emails, Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { broadcast, existingBroadcast } from './broadcast.js';
 import { MessageBuilder, notReady } from './message-builder.js';
 import { testOutcomes, TestMails, type TestOutcome } from './test-mails.js';
@@ -8,9 +8,7 @@ import { testOutcomes, TestMails, type TestOutcome } from './test-mails.js';
 type TestAnswer = { broadcastId: string; outcomes: TestOutcome[] };
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.send-test',
-  object: 'test',
   summary: 'Send a test of a broadcast',
   description:
     'Sends the message immediately to 1 to 10 addresses, which need not belong to contacts. It is rendered for a ' +
@@ -24,10 +22,7 @@ type TestAnswer = { broadcastId: string; outcomes: TestOutcome[] };
   }),
   reasons: ['BROADCAST_NOT_READY'],
 })
-export class SendTest extends Input {
-  @Id()
-  broadcastId!: string;
-
+export class SendTest extends RecordInput('broadcastId') {
   @Emails({ max: 10, example: ['ada@example.org'] })
   to!: string[];
 }

@@ -1,12 +1,11 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
-import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { Emails, Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { TranslationLanguage } from '../petitions/index.js';
 import { testOutcomes, TestMails, type TestOutcome } from './test-mails.js';
 import { ThankYouLetters } from './thank-you-letters.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.send-thank-you-test',
   object: 'test',
   summary: 'Send a test of a thank-you email',
@@ -17,10 +16,7 @@ import { ThankYouLetters } from './thank-you-letters.js';
   answers: recordSchema({ petitionId: { type: 'string' }, outcomes: testOutcomes }),
   reasons: ['NO_THANK_YOU_MAIL', 'BROADCAST_NOT_READY'],
 })
-export class SendThankYouTest extends Input {
-  @Id()
-  petitionId!: string;
-
+export class SendThankYouTest extends RecordInput('petitionId') {
   @TranslationLanguage()
   language?: string;
 

@@ -7,9 +7,7 @@ import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
 @Operation({
-  method: 'POST',
   name: 'broadcast.update-broadcast',
-  object: 'broadcast',
   summary: 'Update a broadcast',
   description:
     'Changes only the fields you send; `audience` is replaced as a whole. Allowed only before sending starts.',

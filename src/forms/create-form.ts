@@ -7,9 +7,7 @@ import { type FormFields } from './form.js';
 import { formIdSchema, forms } from './forms.js';
 
 @Operation({
-  method: 'POST',
   name: 'form.create-form',
-  object: 'form',
   summary: 'Create a sign-up form',
   description:
     'A form has a page on which people subscribe, and can be embedded in other websites. Sending the same body again ' +

@@ -3,7 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { queryWide, ReadSource } from '#libs/database';
 import { stoodAt } from '#libs/links';
 import { Resources } from '#libs/resources';
-import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
+import { noSuch, Operation, PastRecord, RecordInput, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
 import { forms } from './forms.js';
 
 /** Maximum sources returned: they are free text. */
@@ -23,9 +23,7 @@ const listOf = (properties: object) => ({
 });
 
 @Operation({
-  method: 'GET',
   name: 'form.get-stats',
-  object: 'stats',
   summary: 'Count the sign-ups of a form by day and source',
   description:
     'Counts only confirmed sign-ups. Days are those of the confirmation, in UTC; days without sign-ups are omitted. Sources are ' +
@@ -37,10 +35,7 @@ const listOf = (properties: object) => ({
     sources: listOf({ source: textOrNull }),
   }),
 })
-export class GetFormStats extends Input {
-  @Id()
-  formId!: string;
-
+export class GetFormStats extends RecordInput('formId') {
   @Timestamp({ optional: true, description: 'Returns the numbers as they were at this time.' })
   asOf?: string;
 }

@@ -4,9 +4,7 @@ import { Operation, PageInput, Text } from '#libs/rpc';
 import { forms, formSchema } from './forms.js';
 
 @Operation({
-  method: 'GET',
   name: 'form.list-forms',
-  object: 'forms',
   summary: 'List sign-up forms',
   answers: formSchema,
   list: true,

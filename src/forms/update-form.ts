@@ -7,9 +7,7 @@ import { updateForm } from './form.js';
 import { forms, formSchema } from './forms.js';
 
 @Operation({
-  method: 'POST',
   name: 'form.update-form',
-  object: 'form',
   summary: 'Update a sign-up form',
   description:
     'Changes only the fields you send; `null` clears an optional field. Lists and objects are replaced as a whole.',

@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Guard, type StreamWrite } from '#libs/event-store';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Input, isId, Nested, noSuch, Operation, RpcError, Text } from '#libs/rpc';
+import { Id, isId, Nested, noSuch, Operation, RecordInput, RpcError, Text } from '#libs/rpc';
 import {
   AcceptsGroups,
   ASSIGNED_SCOPES,
@@ -28,9 +28,7 @@ import { petitions, signature, signedWith } from './petitions.js';
 import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.add-signature',
-  object: 'signature',
   summary: 'Sign a petition',
   description:
     'Requires a published petition. The signer is an existing contact (`contactId`) or a person (`contact`). ' +
@@ -49,10 +47,7 @@ import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.
   },
 })
 @AcceptsGroups
-export class AddSignature extends Input {
-  @Id()
-  petitionId!: string;
-
+export class AddSignature extends RecordInput('petitionId') {
   @Id({ optional: true, description: 'An existing contact. Send either this or `contact`.' })
   contactId?: string;
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Commands } from '#libs/commands';
-import { Id, Input, isId, noSuch, recordSchema, RpcError } from '#libs/rpc';
+import { isId, noSuch, RecordInput, recordSchema, RpcError } from '#libs/rpc';
 import {
   comment,
   COMMENT_STATES,
@@ -12,10 +12,7 @@ import {
 } from './comment.js';
 import { petitions } from './petitions.js';
 
-export class ReviewCommentInput extends Input {
-  @Id()
-  signatureId!: string;
-}
+export class ReviewCommentInput extends RecordInput('signatureId') {}
 
 export type ReviewedComment = { signatureId: string; petitionId: string; commentState: CommentState };
 

@@ -12,9 +12,7 @@ import { petitionIdSchema, petitions } from './petitions.js';
 import { PetitionInput, presetFor, readLanguages } from './translations.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.create-petition',
-  object: 'petition',
   summary: 'Create a petition',
   description:
     'A new petition is a draft without signatures. Sending the same body again returns the first petition, as ' +

@@ -30,9 +30,7 @@ const OF_SIGNATURE = Object.keys(signatureSchema.properties!) as (keyof Signatur
 type Exported = SignatureRecord & Partial<Signer>;
 
 @Operation({
-  method: 'GET',
   name: 'petition.export-signatures',
-  object: 'signatures',
   summary: 'Export the signatures of a petition',
   description:
     'Streams all signatures, oldest first. NDJSON contains one per line, in the format of list-signatures. ' +

@@ -1,7 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
 import { Resources } from '#libs/resources';
-import { Id, Input, Operation, StreamedAnswer } from '#libs/rpc';
+import { Operation, RecordInput, StreamedAnswer } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
 import { areSame, COUNTED, leafHash, SignatureCount, Tree } from '#libs/verify';
 import { exportedLine, sealed } from '../history/index.js';
@@ -11,7 +11,6 @@ import { petitions } from './petitions.js';
 const PAGE = 1_000;
 
 @Operation({
-  method: 'GET',
   name: 'petition.get-count-certificate',
   object: 'certificate',
   summary: 'Get a certificate of the number of signatures',
@@ -29,10 +28,7 @@ const PAGE = 1_000;
   },
   answerTypes: ['application/x-ndjson'],
 })
-export class GetCountCertificate extends Input {
-  @Id()
-  petitionId!: string;
-}
+export class GetCountCertificate extends RecordInput('petitionId') {}
 
 type Opened = Awaited<ReturnType<Checkpoints['openTree']>>;
 

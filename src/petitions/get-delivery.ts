@@ -5,7 +5,7 @@ import { EventStore } from '#libs/event-store';
 import { findRows, type RowPage } from '#libs/projections';
 import { newId } from '#libs/random';
 import { Resources } from '#libs/resources';
-import { Flag, Id, Input, noSuch, Operation, StreamedAnswer } from '#libs/rpc';
+import { Flag, noSuch, Operation, RecordInput, StreamedAnswer } from '#libs/rpc';
 import { localeNear } from '#locales';
 import { ContactsByIds, countryName } from '../contacts/index.js';
 import { organization, senderOf } from '../organizations/index.js';
@@ -35,10 +35,7 @@ const MAX_COMMENTS = 1_000;
   answerTypes: ['text/html'],
   fieldScopes: { contacts: 'contact:read' },
 })
-export class GetDelivery extends Input {
-  @Id()
-  petitionId!: string;
-
+export class GetDelivery extends RecordInput('petitionId') {
   @Flag({ optional: true, description: 'Includes the names and places of the signers.' })
   contacts?: boolean;
 }

@@ -4,7 +4,7 @@ import { queryWide, ReadSource } from '#libs/database';
 import { type Past } from '#libs/event-store';
 import { stoodAt } from '#libs/links';
 import { Resources } from '#libs/resources';
-import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
+import { noSuch, Operation, PastRecord, RecordInput, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
 import { contact, joinCountry, sumByCountry } from '../contacts/index.js';
 import { OfflineSignatures } from './offline-counts.js';
 import { petitions, signedAt } from './petitions.js';
@@ -36,9 +36,7 @@ const listOf = (properties: object) => ({
 });
 
 @Operation({
-  method: 'GET',
   name: 'petition.get-stats',
-  object: 'stats',
   summary: 'Count the signatures of a petition by day, country and source',
   description:
     'Counts only valid signatures. Days are those of `signedAt`, in UTC; days without signatures are omitted. Countries come from the ' +
@@ -76,10 +74,7 @@ const listOf = (properties: object) => ({
     },
   }),
 })
-export class GetStats extends Input {
-  @Id()
-  petitionId!: string;
-
+export class GetStats extends RecordInput('petitionId') {
   @Timestamp({ optional: true, description: 'Returns the numbers as they were at this time.' })
   asOf?: string;
 }

@@ -8,9 +8,7 @@ import {
 } from './comment-review.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.hide-comment',
-  object: 'comment',
   summary: 'Hide the comment of a signature',
   description:
     'The petition’s page no longer shows the comment. The signature still counts. To undo this, use `petition.show-comment`.',

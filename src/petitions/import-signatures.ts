@@ -6,7 +6,6 @@ import { type Petition, requirePublishedOnce } from './petition.js';
 import { petitions, signedWith } from './petitions.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.import-signatures',
   object: 'import',
   summary: 'Import signatures in the background',

@@ -5,13 +5,12 @@ import { Projections } from '#libs/projections';
 import { newId } from '#libs/random';
 import {
   Flag,
-  Id,
   Ids,
-  Input,
   invalid,
   isId,
   OneOf,
   Operation,
+  RecordInput,
   recordSchema,
   RpcError,
   Text,
@@ -34,7 +33,6 @@ import { petition, existingPetition } from './petition.js';
 export type InvalidateAnswer = { invalidationId: string | null; petitionId: string; signatures: number };
 
 @Operation({
-  method: 'POST',
   name: 'petition.invalidate-signatures',
   object: 'invalidation',
   summary: 'Invalidate signatures',
@@ -50,10 +48,7 @@ export type InvalidateAnswer = { invalidationId: string | null; petitionId: stri
     signatures: { type: 'integer', description: 'Number of matching signatures.' },
   }),
 })
-export class InvalidateSignatures extends Input {
-  @Id()
-  petitionId!: string;
-
+export class InvalidateSignatures extends RecordInput('petitionId') {
   @Ids({ max: MAX_NAMED, optional: true, description: 'Send either these or conditions.' })
   signatureIds?: string[];
 

@@ -6,9 +6,7 @@ import { invalidations, invalidationSchema } from './invalidations.js';
 import { petitions } from './petitions.js';
 
 @Operation({
-  method: 'GET',
   name: 'petition.list-invalidations',
-  object: 'invalidations',
   summary: 'List invalidations of signatures',
   answers: invalidationSchema,
   list: true,

@@ -5,9 +5,7 @@ import { OUTCOMES, STATUSES } from './petition.js';
 import { listedPetitionSchema, petitions } from './petitions.js';
 
 @Operation({
-  method: 'GET',
   name: 'petition.list-petitions',
-  object: 'petitions',
   summary: 'List petitions',
   answers: listedPetitionSchema,
   list: true,

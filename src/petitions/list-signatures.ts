@@ -40,9 +40,7 @@ import {
 } from './signature-rows.js';
 
 @Operation({
-  method: 'GET',
   name: 'petition.list-signatures',
-  object: 'signatures',
   summary: 'List the signatures of a petition or a contact',
   description:
     'Send `petitionId`, `contactId` or both. Returns valid signatures by default. With `status`, returns ' +

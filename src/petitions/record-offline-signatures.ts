@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { newId } from '#libs/random';
-import { Id, Input, Integer, Operation, PastDay, recordSchema, Text } from '#libs/rpc';
+import { Integer, Operation, PastDay, RecordInput, recordSchema, Text } from '#libs/rpc';
 import { offlineCount } from './offline-count.js';
 import { OfflineSignatures, tooManyCounts } from './offline-counts.js';
 import { existingPetition, petition } from './petition.js';
@@ -19,10 +19,7 @@ import { existingPetition, petition } from './petition.js';
   answers: recordSchema({ offlineCountId: { type: 'string' } }),
   reasons: ['TOO_MANY_OFFLINE_COUNTS'],
 })
-export class RecordOfflineSignatures extends Input {
-  @Id()
-  petitionId!: string;
-
+export class RecordOfflineSignatures extends RecordInput('petitionId') {
   @Integer({ min: 1, max: 1_000_000, description: 'The number of valid signatures.', example: 48 })
   count!: number;
 

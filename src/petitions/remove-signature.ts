@@ -1,25 +1,20 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { ResourceCommands, Resources } from '#libs/resources';
-import { Id, Input, noSuch, Operation } from '#libs/rpc';
+import { Id, noSuch, Operation, RecordInput } from '#libs/rpc';
 import { ContactsTable } from '../contacts/index.js';
 import { petition, existingPetition } from './petition.js';
 import { petitions, signature } from './petitions.js';
 import { type SignatureAnswer, withdrawnAnswerSchema } from './signature-record.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'petition.remove-signature',
-  object: 'signature',
   summary: 'Withdraw a signature',
   description:
     'Lowers the count. The contact can sign again later. If the contact has not signed, nothing happens.',
   answers: withdrawnAnswerSchema,
 })
-export class RemoveSignature extends Input {
-  @Id()
-  petitionId!: string;
-
+export class RemoveSignature extends RecordInput('petitionId') {
   @Id()
   contactId!: string;
 }

@@ -2,13 +2,12 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { ChosenSignatures, PAGE } from './chosen-signatures.js';
 import { invalidation, restoreMore, existingInvalidation } from './invalidation.js';
 import { invalidations, invalidationSchema } from './invalidations.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.restore-signatures',
   object: 'invalidation',
   summary: 'Restore invalidated signatures',
@@ -18,10 +17,7 @@ import { invalidations, invalidationSchema } from './invalidations.js';
     'within seconds.',
   answers: invalidationSchema,
 })
-export class RestoreSignatures extends Input {
-  @Id()
-  invalidationId!: string;
-}
+export class RestoreSignatures extends RecordInput('invalidationId') {}
 
 @CommandHandler(RestoreSignatures)
 export class RestoreSignaturesHandler implements ICommandHandler<RestoreSignatures> {

@@ -8,9 +8,7 @@ import {
 } from './comment-review.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.show-comment',
-  object: 'comment',
   summary: 'Show or approve the comment of a signature',
   description:
     'Petition pages show the comment again if it was hidden. If `comments` of the petition is `APPROVED`, this approves it. ' +

@@ -21,9 +21,7 @@ import { petitions, petitionSchema } from './petitions.js';
 import { PetitionInput, presetFor, readLanguages } from './translations.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.update-petition',
-  object: 'petition',
   summary: 'Update a petition',
   description: 'Changes only the fields you send; `null` clears an optional field.',
   answers: petitionSchema,

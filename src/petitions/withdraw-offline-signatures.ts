@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { withdrawCount } from './offline-count.js';
 import { offlineCounts, offlineCountSchema } from './offline-counts.js';
 
@@ -11,10 +11,7 @@ import { offlineCounts, offlineCountSchema } from './offline-counts.js';
   description: 'They no longer count. The count stays in the list, with the status `WITHDRAWN`.',
   answers: offlineCountSchema,
 })
-export class WithdrawOfflineSignatures extends Input {
-  @Id()
-  offlineCountId!: string;
-}
+export class WithdrawOfflineSignatures extends RecordInput('offlineCountId') {}
 
 export const WithdrawOfflineSignaturesHandler = changeHandler(
   WithdrawOfflineSignatures,
