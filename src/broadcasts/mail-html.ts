@@ -27,6 +27,8 @@ const PAPER = '#ffffff';
 const MAX_PREHEADER = 500;
 /** Links whose clicks are counted: more than any newsletter has. */
 const MAX_LINKS = 500;
+/** Longer addresses may not fit into the header of a redirect. */
+const LONGEST_LINK = 2_000;
 
 const CELL = ['align', 'valign', 'width', 'height', 'bgcolor', 'colspan', 'rowspan', 'style'];
 const LENGTH =
@@ -128,7 +130,7 @@ export function mailHtml(
 /**
  * Replaces links that are the same for every recipient.
  *
- * @returns the addresses that they led to, in the order of their numbers, which begin with 1. Personal links stay as they are.
+ * @returns the addresses that they led to, in the order of their numbers, which begin with 1. Personal and very long links stay as they are.
  */
 function countLinks(elements: readonly Element[], merges: Hidden, countedAt: string | null): string[] {
   const numbers = new Map<string, number>();
@@ -136,6 +138,7 @@ function countLinks(elements: readonly Element[], merges: Hidden, countedAt: str
     const { href = '' } = attribs;
     if (name !== 'a' || merges.areIn(href) || !/^https?:/i.test(href) || !URL.canParse(href)) continue;
     const address = new URL(href).href;
+    if (address.length > LONGEST_LINK) continue;
     if (!numbers.has(address) && numbers.size < MAX_LINKS) numbers.set(address, numbers.size + 1);
     const number = numbers.get(address);
     if (countedAt !== null && number !== undefined) attribs.href = `${countedAt}/${number}`;

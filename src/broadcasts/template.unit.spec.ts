@@ -402,7 +402,7 @@ describe('links whose clicks are counted', () => {
     ["[it](<https://example.org/it's (a) [b]|c>)", ["https://example.org/it's%20(a)%20%5Bb%5D%7Cc"]],
     ['[Mine](https://example.org/?q={{ contact.email }}) [Sign]({{ petition.signUrl }})', []],
     ['a@example.org ![Image](https://example.org/i.png) `https://example.org/code`', []],
-    [`[Dots](https://example.org/${'.'.repeat(100_000)}b)`, [`https://example.org/${'.'.repeat(100_000)}b`]],
+    [`[Dots](https://example.org/${'.'.repeat(100_000)}b)`, []],
   ])('are the links of everyone in Markdown: %.60s', (content, links) => {
     expect(counted(content).links).toEqual(links);
   });
