@@ -221,6 +221,7 @@ it('counts clicks on links that are the same for everyone, once per network, and
   expect(await click('192.0.2.2', {}, `${path}?url=https://evil.example`)).toEqual(there);
   expect(await click('192.0.2.3', { method: 'HEAD' })).toEqual(there);
   expect(await click('192.0.2.4', { headers: { 'Sec-Purpose': 'prefetch' } })).toEqual(there);
+  expect(await click('192.0.2.5', { headers: { Purpose: 'prefetch' } })).toEqual(there);
   for (const wrong of [`/l/${broadcastId}/2`, `/l/${broadcastId}/0`, `/l/${newId()}/1`, '/l/x/1', '/l'])
     expect((await click('192.0.2.5', {}, wrong))[0]).toBe(404);
   expect((await shown()).clicks).toEqual([{ url: there[1], clicks: 2 }]);

@@ -258,8 +258,8 @@ export class EventStore {
   }
 
   /**
-   * Rows of events at these positions, in order. Those that this process has just stored are not read again, unless
-   * one of them destroyed a person's key: memory must not keep that person's data.
+   * Rows of events at these positions, in order. Rows that this process has just stored are not read again. If one of
+   * them destroyed a person's key, all are read again, so that the person's data does not stay in memory.
    */
   async recall(found: readonly { position: string; id: string }[], sql: Sql): Promise<EventRow[]> {
     const known = found.map(({ position, id }) => {

@@ -16,7 +16,7 @@ export type Event = Pick<Line, 'position' | 'streamId' | 'version' | 'type' | 's
 export type Batch = { events: readonly Event[]; mistake?: Mistake | undefined };
 export type Mistake = { position: number; code: Code; reason: string };
 
-/** What is wrong with a line, without the line's number. */
+/** A line is invalid. The message does not contain its number. */
 export class WrongLine extends NotAuthentic {
   constructor(what: string, code: Code = 'line') {
     super(what, code);
@@ -99,7 +99,11 @@ export async function* eventsOfExport(
   }
 }
 
-/** What is wrong if this line does not follow the one at position `last`, whose previous one was at `beforeLast`. */
+/**
+ * Checks that a line follows the line at position `last`, which followed the one at `beforeLast`.
+ *
+ * @returns the mistake, if any.
+ */
 function orderOf(line: Line, number: number, last: number, beforeLast: number): Mistake | undefined {
   const { position, previousPosition } = line;
   if (previousPosition === last && position > last) return undefined;
@@ -222,7 +226,7 @@ export function eventOf(line: Line, organizationId: string): Event {
   return { position, streamId, version, type, subjectId, digest, data, time, personal: known };
 }
 
-/** What the digest covers in addition to the time. `personal`: base64 of the stored bytes. */
+/** The members that the digest covers in addition to the time. `personal`: base64 of the stored bytes. */
 export type Content = Record<'data' | 'metadata', unknown> &
   Record<'eventId' | 'organizationId' | 'streamId' | 'streamType' | 'type', string> &
   Record<'personal' | 'subjectId', string | null> &

@@ -45,14 +45,17 @@ export class Clicks {
    * @param address of the client. undefined: the click is not counted.
    */
   async follow(broadcastId: string, n: number, address: string | undefined): Promise<string | undefined> {
-    const isCounted = address !== undefined && (await this.isFirst(`${broadcastId}:${n}`, address));
+    const link = [broadcastId, n];
     const [row] = await this.source.query<{ url: string }[]>(
-      `WITH clicked AS (
-         UPDATE broadcast_links SET clicks = clicks + 1 WHERE broadcast_id = $1 AND n = $2 AND $3
-       )
-       SELECT url FROM broadcast_links WHERE broadcast_id = $1 AND n = $2`,
-      [broadcastId, n, isCounted],
+      'SELECT url FROM broadcast_links WHERE broadcast_id = $1 AND n = $2',
+      link,
     );
+    // Only links that exist are remembered, because anyone can request any number of others.
+    if (row && address !== undefined && (await this.isFirst(link.join(':'), address)))
+      await this.source.query(
+        'UPDATE broadcast_links SET clicks = clicks + 1 WHERE broadcast_id = $1 AND n = $2',
+        link,
+      );
     return row?.url;
   }
 

@@ -64,7 +64,7 @@ export abstract class AfterSigningInput extends PetitionFieldsInput {
     optional: true,
     documentedDefault: false,
     description:
-      'Whether the goal is raised automatically. When 80 % of it is reached, the next one applies: 100, 250, 500, 1,000, 2,500 and so on.',
+      'Raises the goal automatically: when 80 % of it is reached, the next of 100, 250, 500, 1,000, 2,500 and so on becomes the goal.',
   })
   autoGoal?: boolean;
 }
@@ -85,7 +85,7 @@ export const afterSigningSchema = {
     ...orNull(recordSchema({ subject: { type: 'string' }, content: { type: 'string' } })),
     description: 'The email that signers receive when a signature from its page is confirmed.',
   },
-  autoGoal: { type: 'boolean', description: 'Whether the goal is raised automatically at 80 %.' },
+  autoGoal: { type: 'boolean', description: 'The goal is raised automatically when 80 % of it is reached.' },
 };
 
 type AfterSigning = Pick<PetitionFields, 'thankYou' | 'thankYouMail' | 'autoGoal'>;

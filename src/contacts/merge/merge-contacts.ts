@@ -28,11 +28,11 @@ import { MergedLinks } from './merged-links.js';
   object: 'contact',
   summary: 'Merge contacts of the same person',
   description:
-    'Merges `otherIds` into `contactId`, and returns the merged contact. Lists, tags, signatures and ' +
-    'consents of the others move to it, and their details fill its empty fields. If several of them signed the same petition, only one ' +
-    'signature is kept. If any of them unsubscribed, or opted out of email at one of the addresses, the merged ' +
-    'contact is unsubscribed. The others are then deleted. Requests with their ids return 404 with the reason ' +
-    '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact shows what the others contained.',
+    'Merges the contacts in `otherIds` into `contactId`, and returns the merged contact. It gets their lists, tags, ' +
+    'signatures and consents, and their details fill its empty fields. If several of them signed the same petition, ' +
+    'only one signature is kept. If one of them unsubscribed, or opted out of email at one of the addresses, the merged ' +
+    'contact is unsubscribed. The merged contacts are then deleted. Requests with their ids return 404 with the reason ' +
+    '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact contains the details of all.',
   answers: contactSchema,
   reasons: ['MERGED'],
 })
