@@ -40,7 +40,8 @@ async function run(args, environment) {
 // Commands replace process.exit.
 const { exit } = process;
 process.once('disconnect', () => exit.call(process));
-process.on('message', async ({ args, environment }) => {
+process.on('message', async ({ args, environment, directory }) => {
+  process.chdir(directory);
   process.send(await run(args, environment));
   process.exitCode = 0;
 });

@@ -18,14 +18,18 @@ let last: Promise<unknown> = Promise.resolve();
  * Runs a command like `cli`, but all commands of a Jest worker one after another in one process. For tests that are not about
  * the process: `cli` runs a command in its own.
  */
-export function command(args: readonly string[], environment: Environment): Promise<Result> {
+export function command(
+  args: readonly string[],
+  environment: Environment,
+  directory = NO_ENV,
+): Promise<Result> {
   pending += 1;
-  const result = last.then(() => ask(args, environment)).finally(() => (pending -= 1));
+  const result = last.then(() => ask(args, environment, directory)).finally(() => (pending -= 1));
   last = result.catch(() => undefined);
   return result;
 }
 
-function ask(args: readonly string[], environment: Environment): Promise<Result> {
+function ask(args: readonly string[], environment: Environment, directory: string): Promise<Result> {
   const host = (worker.commandHost ??= start());
   // The idle process must not keep the worker alive.
   host.ref();
@@ -39,7 +43,7 @@ function ask(args: readonly string[], environment: Environment): Promise<Result>
       host.channel?.unref();
       resolve(result);
     });
-    host.send({ args, environment: environmentOf(environment) });
+    host.send({ args, environment: environmentOf(environment), directory });
   });
 }
 

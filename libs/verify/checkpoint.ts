@@ -192,6 +192,6 @@ export async function openProof(text: string, checkpoint: Checkpoint): Promise<I
   const { organizationId, size, root, sealedAt } = await openCheckpoint(text.slice(end + 2), key);
   const found = rootOfPath(claimHash(checkpoint), index, size, path);
   if (organizationId === ALL.name && found && areSame(found, root)) return { index, size, sealedAt };
-  const mismatch = `The proof does not match the log’s ${size} checkpoints.`;
-  throw new NotAuthentic(`The checkpoint is not in the log of all organizations. ${mismatch}`, 'proof');
+  const mismatch = `It does not match the log’s ${size} checkpoints, so it may belong to another checkpoint.`;
+  throw new NotAuthentic(`The proof does not show that ${inLog}. ${mismatch}`, 'proof');
 }
