@@ -1,9 +1,9 @@
-import { FLASH, html, Html, type Option, OptionsOf, trusted } from '#libs/pages';
+import { FLASH, html, Html, type Option, OptionsOf } from '#libs/pages';
 import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { csvFor } from './csv.js';
 import { type PageDefinition } from './page.js';
-import { ButtonLink, Actions, BadgeOf, Empty, MomentOf, numberIn, Table, timeIn } from './parts.js';
+import { ButtonLink, Actions, BadgeOf, Chips, Empty, MomentOf, numberIn, Table, timeIn } from './parts.js';
 import { type Section, textsIn } from './sections.js';
 import { type Address, type PageContext } from './page-context.js';
 
@@ -29,6 +29,8 @@ export type Column<Listed> = {
   /** The value in the CSV file, if it differs from the cell. */
   exported?: (record: Listed) => string | number | boolean | null;
   isNumber?: boolean;
+  /** The field that the operation sorts by to sort by this column. */
+  sort?: string;
   /** The status that colours the cell. */
   badge?: (record: Listed) => string;
   /** See `Table`. */
@@ -68,8 +70,6 @@ export type ListOptions<Listed> = {
   columns: readonly Column<Listed>[];
   /** Further input of the operation, from the address. */
   fields?: (context: PageContext) => Record<string, unknown>;
-  /** Whether the list can be sorted oldest or newest first. Default: true. */
-  isSorted?: boolean;
   /** Label of the search field, if the operation supports `q`: by default that of the section, if it has one. */
   search?: Text;
   /** The scope for searching, if it differs from `needs`. */
@@ -77,7 +77,7 @@ export type ListOptions<Listed> = {
   /** The text to search if the operation cannot, because the data is encrypted. Only for lists with a few hundred records. */
   searchIn?: (record: Listed, context: PageContext) => string;
   /** Additional search fields. */
-  filters?: (context: PageContext) => readonly Html[] | Promise<readonly Html[]>;
+  filters?: (context: PageContext) => readonly Filter[] | Promise<readonly Filter[]>;
   /** The page that creates a record. */
   add?: { path: string | ((context: PageContext) => string); text: Text; needs: string };
   /** Why the search cannot match anything. The operation, which would reject it, is then not called. */
@@ -97,6 +97,12 @@ export type ListOptions<Listed> = {
     byColumns: () => StreamedAnswer,
   ) => StreamedAnswer | Promise<StreamedAnswer>;
 };
+
+/** A filter with a few values, of which "all" is the first by default, or one that is typed. */
+export type Filter = { name: string; label: string } & (
+  | { choices: readonly Option[]; hasAll?: boolean }
+  | { type: 'date' | 'search' }
+);
 
 type Whole<Listed> = ListOptions<Listed> & Required<Pick<ListOptions<Listed>, 'title' | 'text' | 'empty'>>;
 
@@ -139,10 +145,10 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     const asked = askedOf(context, options);
     const listed = isSearchedHere(context.address, options)
       ? { records: await searchRecords(context, options), next: null, isFirst: true }
-      : await listFrom(context, operation, { ...asked, sort: sortOf(context.address) });
+      : await listFrom(context, operation, { ...asked, sort: sortOf(context, allColumns) });
     return { ...listed, records: (await options.complete?.(context, listed.records)) ?? listed.records };
   };
-  const [listed, title, above, fields, toBack] = await Promise.all([
+  const [listed, title, above, filtering, toBack] = await Promise.all([
     list(),
     options.title(words, context),
     before?.(context) ?? null,
@@ -186,27 +192,28 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     content: html`<p class="lead">${text(words)}</p>
       ${above}
       ${isNothing ? Actions(actions?.(context) ?? []) : Actions([adding, ...(actions?.(context) ?? [])])}
-      ${isNothing || !(search || filters) ? null : Search(context, search?.(words), fields)}
+      ${isNothing || !(search || filters) ? null : Search(context, search?.(words), filtering)}
       <p class="small" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
       <div id="list">
+        ${isSearched && rows.length > 0 ? FilterChips(context, filtering) : null}
         ${
           rows.length === 0
             ? none
-            : html`${isSearched ? html`<p><a href="${context.address.pathname}">${words.showAll}</a></p>` : null}
-              ${Choice(
+            : html`${Choice(
                 context.address,
                 choosing,
                 Table({
                   caption: title,
-                  columns: columns.map(({ name, isNumber, isObvious, hasActions }) => ({
+                  columns: columns.map(({ name, isNumber, isObvious, hasActions, sort }) => ({
                     name: name(words),
                     isNumber,
                     isObvious: isObvious ?? hasActions,
+                    sorting: sort === undefined ? undefined : sortingBy(context.address, sort),
                   })),
                   rows,
                 }),
               )}
-              ${Paging(context, listed, options.isSorted)}
+              ${Paging(context, listed)}
               <p><a href="${exportPath(context.address, options)}">${words.exportList}</a></p>`
         }
       </div>`,
@@ -273,26 +280,36 @@ function searchOf<Listed>(context: PageContext, options: ListOptions<Listed>): T
   return search ?? (own === undefined ? undefined : () => own);
 }
 
-/** With more filters, they are behind a summary, which is open if one is set. */
+/** With more filters, they are behind a summary. The chosen ones are above the list. */
 const MAX_FILTERS = 1;
 
-function isFiltered({ search }: Address): boolean {
-  return [...search].some(
-    ([name, value]) => value !== '' && !['q', 'cursor', 'sort', 'after', 'before', FLASH].includes(name),
-  );
+/** Filters behind a summary. @param button sends them, if nothing else does. */
+export function MoreFilters(
+  context: PageContext,
+  filters: readonly Filter[],
+  button: Html | null = null,
+): Html {
+  return html`<details><summary>${context.words.filters}</summary><div>${filters.map((one) => FilterOf(context, one))} ${button}</div></details>`;
 }
 
-/** Filters behind a summary. */
-export function MoreFilters(
-  { words, address }: Pick<PageContext, 'words' | 'address'>,
-  filters: readonly Html[],
-): Html {
-  const isOpen = isFiltered(address) ? trusted(' open') : null;
-  return html`<details${isOpen}><summary>${words.filters}</summary><div>${filters}</div></details>`;
+/** The search and the chosen filters, each filter with a link to the list without it. */
+export function FilterChips({ words, address }: PageContext, filters: readonly Filter[]): Html | null {
+  const chosen = filters.flatMap((filter) => {
+    const value = address.query(filter.name);
+    if (value === undefined) return [];
+    const choice = 'choices' in filter ? filter.choices.find((one) => one.value === value) : undefined;
+    const text = `${filter.label}: ${choice?.text ?? value}`;
+    const href = address.withQuery({ [filter.name]: null, cursor: null, after: null, before: null });
+    return { text, label: words.removeFilter(text), href };
+  });
+  if (chosen.length === 0 && address.query('q') === undefined) return null;
+  return Chips(chosen, { text: words.showAll, href: address.pathname });
 }
 
 /** Updates the list while the user types; without scripts, when the form is sent. */
-function Search({ words, address }: PageContext, label: string | undefined, filters: readonly Html[]): Html {
+function Search(context: PageContext, label: string | undefined, filters: readonly Filter[]): Html {
+  const { words, address } = context;
+  const sort = address.query('sort');
   return html`<form
     class="find"
     role="search"
@@ -313,7 +330,8 @@ function Search({ words, address }: PageContext, label: string | undefined, filt
             <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${address.query('q') ?? ''}" />
           </div>`
     }
-    ${filters.length > MAX_FILTERS ? MoreFilters({ words, address }, filters) : filters}
+    ${filters.length > MAX_FILTERS ? MoreFilters(context, filters) : filters.map((one) => FilterOf(context, one))}
+    ${sort === undefined ? null : html`<input type="hidden" name="sort" value="${sort}" />`}
     <button class="button plain">${words.search}</button>
   </form>`;
 }
@@ -338,6 +356,13 @@ export function numberColumn<Listed>(name: Text, value: (record: Listed) => numb
   };
 }
 
+/** The column with the moment when the record was created. */
+export function createdColumn<Listed extends { createdAt: string | Date }>(
+  name: Text = ({ made }) => made,
+): Column<Listed> {
+  return { name, cell: ({ createdAt }) => new Date(createdAt), sort: 'createdAt', isObvious: true };
+}
+
 /** Filters a list by a field of its operation with a few values. */
 export function filteredBy(
   name: string,
@@ -346,57 +371,57 @@ export function filteredBy(
 ): Required<Pick<ListOptions<never>, 'fields' | 'filters'>> {
   return {
     fields: ({ address }) => ({ [name]: address.query(name) }),
-    filters: (context) => [
-      FilterField(context, { name, label: label(context.words), choices: choices(context.words) }),
-    ],
+    filters: ({ words }) => [{ name, label: label(words), choices: choices(words) }],
   };
 }
 
-/** A filter in the search form. @param hasAll whether the first choice is "all". */
-export function FilterField(
-  { words, address }: PageContext,
-  {
-    name,
-    label,
-    choices,
-    hasAll = true,
-  }: { name: string; label: string; choices: readonly Option[]; hasAll?: boolean },
-): Html {
-  const chosen = address.query(name);
-  return html`<div class="field">
-    <label for="${name}">${label}</label>
-    <select id="${name}" name="${name}">
-      ${hasAll ? html`<option value="">${words.all}</option>` : null}
-      ${OptionsOf(choices, chosen)}
-    </select>
-  </div>`;
+function FilterOf({ words, address }: PageContext, filter: Filter): Html {
+  const { name, label } = filter;
+  const value = address.query(name);
+  const field =
+    'type' in filter
+      ? html`<input id="${name}" name="${name}" type="${filter.type}" autocomplete="off" value="${value ?? ''}" />`
+      : html`<select id="${name}" name="${name}">
+          ${(filter.hasAll ?? true) ? html`<option value="">${words.all}</option>` : null}
+          ${OptionsOf(filter.choices, value)}
+        </select>`;
+  return html`<div class="field"><label for="${name}">${label}</label>${field}</div>`;
 }
 
-/** Pages forward from either end, so that the last page is as close as the first. */
+/** Pages forward. A list that can be sorted both ways has its last page as close as the first. */
 export function Paging<Listed>(
   { words, address }: PageContext,
   { next, isFirst }: Pick<ListedPage<Listed>, 'next' | 'isFirst'>,
-  isSorted = true,
 ): Html | null {
   if (isFirst && next === null) return null;
-  const isOldestFirst = sortOf(address) === 'createdAt';
-  const at = (change: Record<string, string | null>, text: string) =>
-    html`<a href="${address.withQuery(change)}">${text}</a>`;
+  const at = (cursor: string | null, text: string) =>
+    html`<a href="${address.withQuery({ cursor })}">${text}</a>`;
   return html`<nav class="paging" aria-label="${words.pages}">
-    ${isFirst ? null : at({ cursor: null }, words.firstPage)}
-    ${next === null ? null : at({ cursor: next }, words.nextPage)}
-    ${
-      !isSorted
-        ? null
-        : isOldestFirst
-          ? at({ cursor: null, sort: null }, words.newestFirst)
-          : at({ cursor: null, sort: 'createdAt' }, words.oldestFirst)
-    }
+    ${isFirst ? null : at(null, words.firstPage)} ${next === null ? null : at(next, words.nextPage)}
   </nav>`;
 }
 
-function sortOf(address: Address): 'createdAt' | undefined {
-  return address.query('sort') === 'createdAt' ? 'createdAt' : undefined;
+/** The default of every operation that sorts: newest first. */
+const DEFAULT_SORT = '-createdAt';
+
+/** The order that the address names, if a column sorts by it. */
+function sortOf<Listed>({ address }: PageContext, columns: readonly Column<Listed>[]): string | undefined {
+  const sort = address.query('sort');
+  return columns.some((column) => column.sort !== undefined && column.sort === sort?.replace(/^-/, ''))
+    ? sort
+    : undefined;
+}
+
+/** Whether the list is sorted by a field, and the link that does: newest first for times, and from A to Z for names. */
+function sortingBy(address: Address, field: string) {
+  const [up, down] = [field, `-${field}`];
+  const now = address.query('sort') ?? DEFAULT_SORT;
+  const [first, second] = down === DEFAULT_SORT ? [down, up] : [up, down];
+  const sort = now === first ? second : first;
+  return {
+    href: address.withQuery({ cursor: null, sort: sort === DEFAULT_SORT ? null : sort }),
+    direction: now === up ? ('ascending' as const) : now === down ? ('descending' as const) : undefined,
+  };
 }
 
 /** The number of results, announced by screen readers when the list changes. */

@@ -94,12 +94,20 @@ function attributesOf(cell: Html | string | number | null, isNumber = false): Ht
   return html` class="short" title="${cell}"`;
 }
 
+type TableColumn = {
+  name: string;
+  isNumber?: boolean | undefined;
+  /** On phones, values without a label, such as email addresses. */
+  isObvious?: boolean | undefined;
+  /** The link that sorts by the column, and how it is sorted now. */
+  sorting?: { href: string; direction: 'ascending' | 'descending' | undefined } | undefined;
+};
+
 /**
- * A table that scrolls if it is too wide. On phones, each row becomes a card. The explicit roles are needed because browsers drop the
- * table semantics if `display` changes.
+ * A table that scrolls if it is too wide; otherwise, its headings stay in view. On phones, each row becomes a card. The explicit roles
+ * are needed because browsers drop the table semantics if `display` changes.
  *
- * @param caption for screen readers. @param columns on phones, those that are obvious from their values, such as email addresses, have
- *   no label.
+ * @param caption for screen readers.
  */
 export function Table({
   caption,
@@ -107,15 +115,19 @@ export function Table({
   rows,
 }: {
   caption: string;
-  columns: readonly { name: string; isNumber?: boolean | undefined; isObvious?: boolean | undefined }[];
+  columns: readonly TableColumn[];
   rows: readonly (readonly (Html | string | number | null)[])[];
 }): Html {
   const number = (n: number) => (columns[n]?.isNumber ? trusted(' class="number"') : null);
+  const Heading = ({ name, sorting }: TableColumn, n: number) =>
+    html`<th role="columnheader" scope="col"${number(n)}${sorting?.direction && html` aria-sort="${sorting.direction}"`}>${
+      sorting ? html`<a href="${sorting.href}">${name}</a>` : name
+    }</th>`;
   return html`<div class="table" role="region" aria-label="${caption}" tabindex="0">
     <table role="table">
       <caption class="pot">${caption}</caption>
       <thead role="rowgroup">
-        <tr role="row">${columns.map(({ name }, n) => html`<th role="columnheader" scope="col"${number(n)}>${name}</th>`)}</tr>
+        <tr role="row">${columns.map(Heading)}</tr>
       </thead>
       <tbody role="rowgroup">
         ${rows.map(
@@ -157,6 +169,16 @@ const TONES: Record<string, 'good' | 'doubt' | 'bad'> = {
 /** A status with its colour. */
 export function BadgeOf(status: string, text: string): Html {
   return html`<span class="badge ${TONES[status] ?? ''}">${text}</span>`;
+}
+
+type Chip = { text: string; label: string; href: string };
+
+/** Values that can be removed one by one. @param all the link that removes all of them. */
+export function Chips(chips: readonly Chip[], all: { text: string; href: string }): Html {
+  return html`<ul class="chips">
+    ${chips.map(({ text, label, href }) => html`<li><a class="chip" href="${href}" aria-label="${label}">${text}</a></li>`)}
+    <li><a href="${all.href}">${all.text}</a></li>
+  </ul>`;
 }
 
 /** A list of names and values. Null is shown as a dash. */

@@ -260,9 +260,14 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
         ...options,
       }),
 
-    /** The column with the record's title, which leads to its page. */
-    titleColumn: (name: (words: DashboardWords) => string = ({ nameOf }) => nameOf): Column<Shows> => ({
-      name,
+    /**
+     * The column with the record's title, which leads to its page. Operations sort by `name`.
+     *
+     * @param name by default, that of the record's name.
+     */
+    titleColumn: (name?: (words: DashboardWords) => string): Column<Shows> => ({
+      name: name ?? (({ nameOf }) => nameOf),
+      ...(name === undefined && kind.titleOf === undefined ? { sort: 'name' } : {}),
       cell: (record, context) => {
         const { href, text } = to(context, record);
         return html`<a href="${href}">${text}</a>`;

@@ -43,6 +43,11 @@ caption{text-align:left}
 th,td{padding:.375rem var(--space-3) .375rem 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th:last-child,td:last-child{padding-right:0}
 thead th{color:var(--quiet);font-size:var(--text-1);font-weight:600;white-space:nowrap}
+thead a{color:inherit;text-decoration:none}thead a:hover{text-decoration:underline}[aria-sort]{color:var(--ink)}
+[aria-sort=ascending] a::after{content:" ↑" / ""}[aria-sort=descending] a::after{content:" ↓" / ""}
+.fits{overflow:visible;background:none}.fits thead th{position:sticky;top:0;z-index:1;background:var(--ground);box-shadow:0 1px var(--line)}
+.chips{display:flex;flex-wrap:wrap;gap:var(--space-1) var(--space-2);align-items:center;margin:0 0 var(--space-2);padding:0;list-style:none}
+.chip{display:inline-flex;max-width:100%;padding:.125rem .625rem;border-radius:1rem;background:var(--sheet);color:var(--ink);font-size:var(--text-1);text-decoration:none;overflow-wrap:anywhere}.chip::after{content:"×" / "";padding-left:.375rem}.chip:hover{box-shadow:inset 0 0 0 1px var(--edge)}
 tbody th{min-width:9rem;max-width:26rem;font-weight:600;overflow-wrap:anywhere}
 tbody th a{color:inherit;text-decoration:none}tbody th a:hover{text-decoration:underline}
 tbody tr:hover{background:var(--sheet)}
@@ -101,7 +106,8 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 #key,#checkpoint{font-family:ui-monospace,monospace;font-size:var(--text-1)}
 .thumb{width:8rem;border-radius:.375rem}
 @media (max-width:30rem){
-.table thead{position:absolute;left:-99rem}.table table,.table tbody,.table tr,.table tbody th{display:block}
+.table thead th:not(:has(a)){position:absolute;left:-99rem}.table table,.table thead,.table tbody,.table tr,.table tbody th{display:block}
+.table thead tr{display:flex;gap:var(--space-3);border:0}.table thead th{position:static;padding:0;border:0;box-shadow:none;text-align:left}.table thead a,.chip{padding-block:.5rem}
 .table tr{padding:.2rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:100%;padding:0;border:0;text-align:left}
 .table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}

@@ -1,6 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { type Blocked, readableSubject, Starts, STATUSES } from '../../broadcasts/index.js';
-import { filteredBy, statusColumn } from '../list-pages.js';
+import { createdColumn, filteredBy, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   ButtonLink,
@@ -35,11 +35,7 @@ export const broadcastPages: PageDefinition[] = [
         cell: ({ subject }) => readableSubject(subject),
       },
       statusColumn('broadcasts'),
-      {
-        name: ({ made }) => made,
-        cell: ({ createdAt }) => new Date(createdAt),
-        exported: ({ createdAt }) => new Date(createdAt).toISOString(),
-      },
+      createdColumn(),
     ],
   }),
   ...writingPages,

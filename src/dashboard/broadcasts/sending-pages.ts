@@ -134,7 +134,6 @@ export const sendingPages: PageDefinition[] = [
   }),
   ...broadcasts.listBelow<Recipient>('recipients', {
     operation: listRecipients,
-    isSorted: false,
     title: ({ broadcasts }) => broadcasts.recipients.title,
     text: ({ broadcasts }) => broadcasts.recipients.text,
     empty: ({ broadcasts }) => broadcasts.recipients.none,

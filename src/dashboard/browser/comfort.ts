@@ -22,6 +22,15 @@ document.addEventListener('htmx:afterRequest', (event) => {
   if ((event as CustomEvent<{ successful?: boolean }>).detail.successful) showWarning(false);
 });
 
+// Headings can only stay in view if their table does not scroll sideways.
+const addStickyHeadings = () => {
+  for (const table of document.querySelectorAll('.table'))
+    table.classList.toggle('fits', table.scrollWidth <= table.clientWidth);
+};
+addStickyHeadings();
+addEventListener('resize', addStickyHeadings);
+document.addEventListener('htmx:afterSettle', addStickyHeadings);
+
 // Selects every record of the page at once. Searching replaces the list.
 const addSelectPage = () => {
   for (const bar of document.querySelectorAll<HTMLElement>('[data-page]')) {

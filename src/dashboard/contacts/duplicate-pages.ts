@@ -29,7 +29,7 @@ export const duplicatePage: PageDefinition = {
               })
             : html`<p>${listed.next === null ? duplicates.none : duplicates.noneHere}</p>`
         }
-        ${Paging(context, listed, false)}`,
+        ${Paging(context, listed)}`,
     });
   },
 };

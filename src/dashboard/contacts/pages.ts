@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { invalid, type StreamedAnswer } from '#libs/rpc';
 import { belongingOf, kindsIn } from '../belonging.js';
-import { FilterField } from '../list-pages.js';
+import { createdColumn, type Filter } from '../list-pages.js';
 import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -64,6 +64,7 @@ export const contactPages: PageDefinition[] = [
         name: ({ email }) => email,
         cell: ({ email, ...contact }) => (nameOf({ ...contact, email }) === email ? null : email),
         exported: ({ email }) => email,
+        sort: 'email',
         isObvious: true,
       },
       {
@@ -76,7 +77,7 @@ export const contactPages: PageDefinition[] = [
         exported: ({ country }) => country,
         isObvious: true,
       },
-      { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt), isObvious: true },
+      createdColumn(({ since }) => since),
     ],
     exportBy: async (context) =>
       forExcel(
@@ -294,29 +295,29 @@ function typedIn(form: FormInput, customFields: readonly FieldRecord[]): Record<
   };
 }
 
-async function FiltersOf(context: PageContext): Promise<Html[]> {
+async function FiltersOf(context: PageContext): Promise<Filter[]> {
   const { words } = context;
   const { filters } = words.contacts;
   const kinds = await Promise.all(
     kindsIn(context.person).map(async ({ object, idField }) => {
       const choices = await choicesOf(context, `${object}.list-${object}s`);
       const label = object === 'petition' ? filters.petition : words.kinds[object]!;
-      return choices.length === 0 ? null : FilterField(context, { name: idField, label, choices });
+      return choices.length === 0 ? null : { name: idField, label, choices };
     }),
   );
-  const subscribed = FilterField(context, {
+  const subscribed = {
     name: 'subscribed',
     label: filters.subscribed,
     choices: [
       { value: 'true', text: words.yes },
       { value: 'false', text: words.no },
     ],
-  });
+  };
   const places = PLACES.flatMap((name) => {
     const value = context.address.query(name);
     if (value === undefined) return [];
     const text = name === 'country' ? countryName(words.locale, value) : value;
-    return FilterField(context, { name, label: words.contacts.fields[name], choices: [{ value, text }] });
+    return { name, label: words.contacts.fields[name], choices: [{ value, text }] };
   });
   return [subscribed, ...kinds.filter((kind) => kind !== null), ...places];
 }

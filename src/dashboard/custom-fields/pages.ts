@@ -1,6 +1,6 @@
 import { html } from '#libs/pages';
 import { FIELD_TYPES, type FieldRecord, hasOptions } from '../../fields/index.js';
-import { filteredBy } from '../list-pages.js';
+import { createdColumn, filteredBy } from '../list-pages.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
 import { Actions, AreaField, ChoiceField, dateIn, Facts, TextField, TextForm } from '../parts.js';
@@ -24,7 +24,7 @@ export const customFieldPages: PageDefinition[] = [
         exported: ({ type }) => type,
       },
       { name: ({ customFields }) => customFields.key, cell: ({ key }) => key },
-      { name: ({ made }) => made, cell: ({ createdAt }) => new Date(createdAt) },
+      createdColumn(),
     ],
   }),
   ...customFields.writing({

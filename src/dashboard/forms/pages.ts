@@ -4,7 +4,7 @@ import { STATUSES } from '../../forms/index.js';
 import { type NamedForm } from '../../petitions/index.js';
 import { CountsOverTime } from '../counts-over-time.js';
 import { choicesOf } from '../contacts/contact.js';
-import { numberColumn, statusColumn } from '../list-pages.js';
+import { createdColumn, numberColumn, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import {
@@ -49,6 +49,7 @@ export const formPages: PageDefinition[] = [
         ({ forms }) => forms.submissions,
         ({ submissions }) => submissions,
       ),
+      createdColumn(),
     ],
   }),
   ...forms.writing({ content: WritingOf, input: ({ form }, record) => typedIn(form, record) }),

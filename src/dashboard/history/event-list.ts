@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { invalid, isId, type Page } from '#libs/rpc';
 import { type EventFilter, type EventRecord, HistoryPaging } from '../../history/index.js';
-import { FilterField, MoreFilters, PAGE_SIZE } from '../list-pages.js';
+import { type Filter, FilterChips, MoreFilters, PAGE_SIZE } from '../list-pages.js';
 import { ButtonLink, Actions, numberIn, Table, timeIn } from '../parts.js';
 import { type Actor, eventIn } from '../activity-log.js';
 import { type Address, type PageContext } from '../page-context.js';
@@ -20,7 +20,7 @@ export async function showEvents(context: PageContext) {
   ]);
   const actors = events.map(({ actor }) => actor);
   const nameOf = await namesOf(context, actors, known);
-  const people = withChosen(context, known, actors, nameOf);
+  const filters = filtersIn(context.words, withChosen(context, known, actors, nameOf));
   const way = (change: Record<'after' | 'before', string | null>, text: string) =>
     html`<a href="${context.address.withQuery(change)}">${text}</a>`;
   const [newest, oldest] = [events[0], events.at(-1)];
@@ -35,8 +35,9 @@ export async function showEvents(context: PageContext) {
         ButtonLink(context.address, 'history/export', history.export, true),
       ])}
       <p class="small">${history.exportText}</p>
-      ${FiltersOf(context, people)} ${OnlyOf(context, events[0])}
+      ${FiltersOf(context, filters)} ${OnlyOf(context, events[0])}
       <div id="list">
+        ${FilterChips(context, filters)}
         ${events.length === 0 ? html`<p>${context.words.foundNone}. ${context.words.nothingFound}</p>` : EventsOf(context, events, nameOf)}
         <nav class="paging" aria-label="${context.words.pages}">
           ${hasNewer ? way({ after: null, before: null }, history.newest) : null}
@@ -136,29 +137,25 @@ function withChosen(
   return [...known, { value: chosen, text: actor ? nameOf(actor) : words.history.somebodyElse }];
 }
 
-/** Unlike in other lists, changing a filter does not search immediately: the history records each search. */
-function FiltersOf(context: PageContext, people: readonly Choice[]): Html {
-  const { words } = context;
+function filtersIn(words: DashboardWords, people: readonly Choice[]): Filter[] {
   const { filters } = words.history;
-  const day = (name: string, label: string) =>
-    html`<div class="field">
-      <label for="${name}">${label}</label>
-      <input id="${name}" name="${name}" type="date" value="${context.address.query(name) ?? ''}" />
-    </div>`;
+  return [
+    { name: 'type', label: filters.type, choices: sortedIn(words, 'events') },
+    { name: 'recordType', label: filters.kind, choices: sortedIn(words, 'kinds') },
+    { name: 'actorId', label: filters.actor, choices: people },
+    { name: 'from', label: filters.from, type: 'date' },
+    { name: 'to', label: filters.to, type: 'date' },
+  ];
+}
+
+/** Unlike in other lists, changing a filter does not search immediately: the history records each search. */
+function FiltersOf(context: PageContext, filters: readonly Filter[]): Html {
   const kept = ['recordId', 'requestId'].map((name) => {
     const value = context.address.query(name);
     return value === undefined ? null : html`<input type="hidden" name="${name}" value="${value}" />`;
   });
   return html`<form class="find" method="get" role="search">
-    ${MoreFilters(context, [
-      FilterField(context, { name: 'type', label: filters.type, choices: sortedIn(words, 'events') }),
-      FilterField(context, { name: 'recordType', label: filters.kind, choices: sortedIn(words, 'kinds') }),
-      FilterField(context, { name: 'actorId', label: filters.actor, choices: people }),
-      day('from', filters.from),
-      day('to', filters.to),
-      html`<button class="button plain">${words.search}</button>`,
-    ])}
-    ${kept}
+    ${MoreFilters(context, filters, html`<button class="button plain">${context.words.search}</button>`)} ${kept}
   </form>`;
 }
 

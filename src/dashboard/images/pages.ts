@@ -1,5 +1,6 @@
 import { CopyOf, html } from '#libs/pages';
 import { invalid, RpcError } from '#libs/rpc';
+import { createdColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Actions, Facts, fieldsFor, FileField, numberIn, TextForm } from '../parts.js';
 import { recordPages } from '../record-pages.js';
@@ -14,7 +15,7 @@ export const imagePages: PageDefinition[] = [
       { name: ({ images }) => images.picture, cell: (image) => Thumb(image), exported: ({ url }) => url },
       images.titleColumn(),
       { name: ({ images }) => images.alt, cell: ({ alt }) => alt },
-      { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
+      createdColumn(({ since }) => since),
     ],
   }),
   {

@@ -4,7 +4,7 @@ import { invalid } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { type GroupKind } from '../../contacts/index.js';
 import { type ContactRecord, nameOf } from '../contacts/contact.js';
-import { listFrom, numberColumn, Paging } from '../list-pages.js';
+import { createdColumn, listFrom, numberColumn, Paging } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   ConfirmForm,
@@ -103,7 +103,7 @@ export function pagesOfGroups({
           (words) => wordsOf(words).contacts,
           ({ contacts }) => contacts,
         ),
-        { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
+        createdColumn(),
       ],
     }),
     ...groups.writing({

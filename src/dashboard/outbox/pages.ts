@@ -17,7 +17,6 @@ const pages: PageDefinition[] = [
     section: 'outbox',
     needs,
     operation: (context, asked) => listMails(context, asked),
-    isSorted: false,
     title: ({ outbox }) => outbox.title,
     text: ({ outbox }) => outbox.text,
     empty: ({ outbox }) => outbox.none,

@@ -4,7 +4,7 @@ import { type DashboardWords, localeIn } from '#locales';
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { COMMENTS, DEFAULT_GOAL, PublicComments, STATUSES } from '../../petitions/index.js';
 import { ImageField } from '../image-choice.js';
-import { filteredBy, numberColumn, statusColumn } from '../list-pages.js';
+import { createdColumn, filteredBy, numberColumn, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   Actions,
@@ -63,6 +63,7 @@ export const petitionPages: PageDefinition[] = [
         ({ petitions }) => petitions.goal,
         ({ goal }) => goal,
       ),
+      createdColumn(),
     ],
   }),
   ...petitions.writing({

@@ -4,7 +4,7 @@ import { ContactsByIds } from '../../contacts/index.js';
 import { SUSPICIONS, type Suspicion } from '../../confirmations/index.js';
 import { COMMENT_STATES, type SignatureRecord } from '../../petitions/index.js';
 import { nameOf } from '../contacts/contact.js';
-import { FilterField, numberColumn } from '../list-pages.js';
+import { numberColumn } from '../list-pages.js';
 import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -54,8 +54,7 @@ export const signaturePages: PageDefinition[] = [
       status: query('status'),
       commentState: query('commentState'),
     }),
-    filters: (context) => {
-      const { petitions, state } = context.words;
+    filters: ({ words: { petitions, state } }) => {
       const { statuses } = petitions.signers;
       // The operation lists confirmed signatures by default.
       const choices = [
@@ -64,12 +63,12 @@ export const signaturePages: PageDefinition[] = [
         { value: 'INVALIDATED', text: statuses.INVALIDATED },
       ];
       return [
-        FilterField(context, { name: 'status', label: state, choices, hasAll: false }),
-        FilterField(context, {
+        { name: 'status', label: state, choices, hasAll: false },
+        {
           name: 'commentState',
           label: petitions.comments.title,
           choices: COMMENT_STATES.map((value) => ({ value, text: petitions.comments.states[value] })),
-        }),
+        },
       ];
     },
     actions: ({ words, address, person }) => [

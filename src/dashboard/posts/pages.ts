@@ -1,7 +1,7 @@
 import { html, type Html, richText } from '#libs/pages';
 import { STATUSES } from '../../posts/index.js';
 import { ImageField, pathOfImage } from '../image-choice.js';
-import { filteredBy, statusColumn } from '../list-pages.js';
+import { createdColumn, filteredBy, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   type Choice,
@@ -39,11 +39,7 @@ export const postPages: PageDefinition[] = [
       ({ posts }) => posts.status,
       ({ posts: { statuses } }) => STATUSES.map((value) => ({ value, text: statuses[value] })),
     ),
-    columns: [
-      posts.titleColumn(({ posts }) => posts.fields.title),
-      statusColumn('posts'),
-      { name: ({ made }) => made, cell: ({ createdAt }) => new Date(createdAt) },
-    ],
+    columns: [posts.titleColumn(({ posts }) => posts.fields.title), statusColumn('posts'), createdColumn()],
   }),
   ...posts.writing({
     content: WritingOf,

@@ -1,6 +1,7 @@
 import { html } from '#libs/pages';
 import { PublicAddress } from '../../config/index.js';
 import { type FormInput, type PageContext } from '../page-context.js';
+import { createdColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Actions, AreaField, dateIn, Facts, SecretField, SectionOf, TextField, TextForm } from '../parts.js';
 import { recordPages } from '../record-pages.js';
@@ -28,7 +29,7 @@ export const publishableKeyPages: PageDefinition[] = [
     columns: [
       publishableKeys.titleColumn(),
       { name: ({ publishableKeys }) => publishableKeys.origins, cell: ({ origins }) => origins.join(', ') },
-      { name: ({ made }) => made, cell: ({ createdAt }) => new Date(createdAt) },
+      createdColumn(),
     ],
   }),
   ...publishableKeys.writing({ content: WritingOf, input: ({ form }) => typedIn(form) }),

@@ -4,6 +4,7 @@ import { invalid, type Issue, RpcError } from '#libs/rpc';
 import { type Filter, namedInFilters } from '../../contacts/index.js';
 import { type ContactRecord, nameOf } from '../contacts/contact.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
+import { createdColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Actions, ChoiceField, SectionOf, SelectField, Table, TextField, TextForm } from '../parts.js';
 import { recordPages } from '../record-pages.js';
@@ -32,10 +33,7 @@ const segments = recordPages<SegmentRecord>({ section: 'segments', record: 'segm
 
 export const segmentPages: PageDefinition[] = [
   ...segments.list({
-    columns: [
-      segments.titleColumn(),
-      { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
-    ],
+    columns: [segments.titleColumn(), createdColumn()],
   }),
   ...segments.writing({
     newTitle: ({ segments }) => segments.new.title,

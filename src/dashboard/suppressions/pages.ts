@@ -1,7 +1,7 @@
 import { html } from '#libs/pages';
 import { isEmailAddress } from '#libs/rpc';
 import { type SuppressionRecord } from '../../suppressions/index.js';
-import { listPages } from '../list-pages.js';
+import { createdColumn, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { ConfirmForm, TextField, TextForm } from '../parts.js';
 import { type Address, type PageContext } from '../page-context.js';
@@ -18,15 +18,7 @@ export const suppressionPages: PageDefinition[] = [
       const email = searchedIn(address);
       return email === undefined || isEmailAddress(email) ? undefined : words.suppressions.wholeAddress;
     },
-    filters: ({ words, address }) => {
-      const { email } = words.suppressions;
-      return [
-        html`<div class="field">
-          <label for="email">${email}</label>
-          <input id="email" name="email" type="search" autocomplete="off" value="${address.query('email') ?? ''}" />
-        </div>`,
-      ];
-    },
+    filters: ({ words }) => [{ name: 'email', label: words.suppressions.email, type: 'search' }],
     add: {
       path: 'suppressions/new',
       text: ({ suppressions }) => suppressions.add,
@@ -38,7 +30,7 @@ export const suppressionPages: PageDefinition[] = [
         name: ({ suppressions }) => suppressions.why,
         cell: ({ reason }, { words }) => words.suppressions.reasons[reason],
       },
-      { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
+      createdColumn(({ since }) => since),
       {
         name: ({ suppressions }) => suppressions.lift,
         cell: ({ email }, { words, person, address }) => {

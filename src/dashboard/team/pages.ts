@@ -44,6 +44,7 @@ export const teamPages: PageDefinition[] = [
         name: ({ since }) => since,
         cell: ({ joinedAt }) => new Date(joinedAt),
         exported: ({ joinedAt }) => joinedAt,
+        sort: 'createdAt',
       },
     ],
   }),

@@ -4,7 +4,7 @@ import { RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { DELIVERY_REASONS } from '../../webhooks/index.js';
 import { kindIn } from '../history/event-list.js';
-import { statusColumn } from '../list-pages.js';
+import { createdColumn, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   ConfirmForm,
@@ -25,6 +25,7 @@ import { eventIn } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 
 type WebhookRecord = {
+  createdAt: string;
   updatedAt: string;
   id: string;
   url: string;
@@ -65,6 +66,7 @@ export const webhookPages: PageDefinition[] = [
       },
       { name: ({ webhooks }) => webhooks.description, cell: ({ description }) => description },
       statusColumn('webhooks'),
+      createdColumn(),
     ],
   }),
   ...webhooks.writing({
@@ -151,11 +153,7 @@ export const webhookPages: PageDefinition[] = [
         name: ({ webhooks }) => webhooks.deliveries.event,
         cell: ({ type }, { words }) => eventIn(words, type),
       },
-      {
-        name: ({ webhooks }) => webhooks.deliveries.when,
-        cell: ({ createdAt }) => new Date(createdAt),
-        isObvious: true,
-      },
+      createdColumn(({ webhooks }) => webhooks.deliveries.when),
       { name: ({ webhooks }) => webhooks.deliveries.attempt, cell: ({ attempt }) => attempt, isNumber: true },
       {
         name: ({ webhooks }) => webhooks.deliveries.outcome,
