@@ -283,12 +283,37 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     expect(fileIn(further)).toBe(at(`${path}/export`));
   });
 
+  it('headings sort the list, and say how it is sorted', async () => {
+    const heads = (text: string) =>
+      [...text.matchAll(/<th role="columnheader"[^>]*?(?: aria-sort="(\w+)")?><a href="([^"]+)">/g)].map(
+        ([, direction, href]) => ({ direction, href: href!.replaceAll('&amp;', '&') }),
+      );
+    const firsts = (text: string) =>
+      [...text.matchAll(/<th role="rowheader"[^]*?<\/th>/g)].map(([cell]) => cell);
+    const text = await open(at(path));
+    for (const { direction, href } of heads(text)) {
+      const once = await open(href);
+      const sorted = heads(once).filter(({ direction }) => direction !== undefined);
+      expect(sorted).toHaveLength(1);
+      const twice = await open(sorted[0]!.href);
+      // One page has all rows, so the other direction is the reverse.
+      if (count < MANY) expect(firsts(once)).toEqual(firsts(twice).toReversed());
+      if (count < MANY && direction !== undefined) expect(firsts(twice)).toEqual(firsts(text));
+    }
+  });
+
   if (finds === undefined) return;
 
   it('the search finds one entry, and so does its export', async () => {
     const query = new URLSearchParams(finds);
     const text = await open(`${at(path)}?${query.toString()}`);
     expect(text.split('<tr').length - 1).toBe(2);
+    // Each filter is a chip that removes it, and nothing else.
+    const chips = [...text.matchAll(/class="chip" href="([^"]+)"/g)].map(([, href]) =>
+      Object.fromEntries(new URL(href!.replaceAll('&amp;', '&'), api.origin).searchParams),
+    );
+    const filters = Object.keys(finds).filter((name) => name !== 'q');
+    expect(chips).toEqual(filters.map((name) => ({ ...finds, [name]: undefined })));
     const file = new URL(fileIn(text), api.origin);
     expect(file.pathname).toBe(at(`${path}/export`));
     const exported = Object.fromEntries(file.searchParams);
