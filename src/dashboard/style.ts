@@ -107,7 +107,7 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .thumb{width:8rem;border-radius:.375rem}
 @media (max-width:30rem){
 .table thead th:not(:has(a)){position:absolute;left:-99rem}.table table,.table thead,.table tbody,.table tr,.table tbody th{display:block}
-.table thead tr{display:flex;gap:var(--space-3);border:0}.table thead th{position:static;padding:0;border:0;box-shadow:none;text-align:left}.table thead a,.chip{padding-block:.5rem}
+.table thead tr{display:flex;gap:var(--space-3);padding-bottom:.375rem;border:0}.table thead th{position:static;padding:0;border:0;box-shadow:none;text-align:left}.table thead a{display:block}.table thead a,.chip{padding-block:.375rem}
 .table tr{padding:.2rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:100%;padding:0;border:0;text-align:left}
 .table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
