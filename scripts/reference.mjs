@@ -1,11 +1,12 @@
 /**
- * npm run reference: generates docs/reference from the code.
- * With --check, it writes nothing, lists outdated pages, and exits with 1 if there are any.
+ * npm run reference: generates docs/reference from the code, and the types of `@advocacy/client` from the OpenAPI document.
+ * With --check, it writes nothing, lists outdated files, and exits with 1 if there are any.
  */
 import 'reflect-metadata';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from './build.mjs';
+import { clientDigest, clientSource } from './client.mjs';
 import { eventFields } from './event-fields.mjs';
 import { prepare } from './prepare.mjs';
 
@@ -25,6 +26,7 @@ const { EXPLANATIONS } = await load('libs/rpc/error-pages.controller.js');
 const read = (path) => readFileSync(join(root, path), 'utf8');
 const openapi = JSON.parse(read('test/openapi.json'));
 const DIRECTORY = join(root, 'docs/reference');
+const CLIENT = 'packages/client/src/generated.ts';
 
 const cell = (text) =>
   String(text)
@@ -582,6 +584,11 @@ const isCurrent = (name) => present.includes(name) && read(join('docs/reference'
 const stale = [...new Set([...present, ...pages.keys()])].filter(
   (name) => !pages.has(name) || !isCurrent(name),
 );
+// Generating it takes seconds.
+const isClientStale = !read(CLIENT).includes(clientDigest(openapi));
+const named = [...stale.map((name) => `docs/reference/${name}`), ...(isClientStale ? [CLIENT] : [])].join(
+  ', ',
+);
 if (!process.argv.includes('--check')) {
   for (const name of stale) {
     const file = join(DIRECTORY, name);
@@ -589,11 +596,10 @@ if (!process.argv.includes('--check')) {
     if (pages.has(name)) writeFileSync(file, pages.get(name));
     else rmSync(file);
   }
-  console.error(stale.length === 0 ? 'docs/reference is up to date.' : `Written: ${stale.join(', ')}`);
-} else if (stale.length > 0) {
-  console.error(
-    `Out of date: ${stale.map((name) => `docs/reference/${name}`).join(', ')}. Run: npm run reference`,
-  );
+  if (isClientStale) writeFileSync(join(root, CLIENT), await clientSource(openapi));
+  console.error(named === '' ? 'The reference is up to date.' : `Written: ${named}`);
+} else if (named !== '') {
+  console.error(`Out of date: ${named}. Run: npm run reference`);
   process.exitCode = 1;
 }
 process.exit();

@@ -1,0 +1,241 @@
+import { build } from 'esbuild';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import {
+  ApiError,
+  type Client as TypedClient,
+  ConnectionError,
+  createClient,
+  verifyWebhook,
+} from '../packages/client/src/index.js';
+import { SharedApi, type Client } from './harness.js';
+import { flat } from './pictures.js';
+
+let api: SharedApi;
+let client: Client;
+let typed: TypedClient;
+beforeAll(async () => {
+  api = await SharedApi.open();
+  client = await api.organization();
+  typed = createClient({ url: `${client.origin}/`, key: client.key! });
+});
+afterAll(() => api.stop());
+
+const root = join(__dirname, '..');
+
+/** A client whose first attempts fail in this way, and the requests that it sends. */
+function failing(failures: (Response | Error)[]) {
+  const sent: Request[] = [];
+  const fetching: typeof fetch = (url, init) => {
+    sent.push(new Request(url, { ...init, signal: null }));
+    const failure = failures.shift();
+    if (failure instanceof Error) return Promise.reject(failure);
+    return failure ? Promise.resolve(failure) : fetch(url, init);
+  };
+  const { origin, organizationId, key } = client;
+  return { sent, typed: createClient({ url: origin, key: key!, organizationId, fetch: fetching }) };
+}
+const failure = (status: number, reason?: string, headers: Record<string, string> = {}) =>
+  new Response(JSON.stringify({ error: { code: 'SERVICE_UNAVAILABLE', reason, message: 'Later' } }), {
+    status,
+    headers,
+  });
+const NOW = { 'Retry-After': '0' };
+let people = 0;
+const address = () => `person-${++people}@example.org`;
+
+describe('@advocacy/client', () => {
+  it('fills in the organization, and returns records, lists and errors', async () => {
+    const email = address();
+    const { contactId } = await typed.contact.create({ email, firstName: 'Ada' });
+    expect(await typed.contact.get({ contactId, include: ['tags', 'lists'] })).toMatchObject({
+      organizationId: client.organizationId,
+      firstName: 'Ada',
+      tags: { data: [], hasMore: false },
+    });
+    for (let n = 0; n < 4; n += 1) await typed.contact.create({ email: address() });
+    const found: (string | null)[] = [];
+    for await (const contact of typed.contact.list({ sort: 'createdAt', limit: 2 }))
+      found.push(contact.email);
+    expect(found).toHaveLength(5);
+    expect(found[0]).toBe(email);
+    const page = await typed.contact.list({ email });
+    expect([page.data.length, page.pagination.hasMore]).toEqual([1, false]);
+    const types: string[] = [];
+    for await (const { type } of typed.history.listEvents({ recordId: contactId, limit: 1 }))
+      types.push(type);
+    expect(types).toEqual(['ContactCreated']);
+
+    const error = await typed.contact.create({ email, firstName: 'Augusta' }).catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({
+      status: 409,
+      code: 'CONFLICT',
+      reason: 'EMAIL_TAKEN',
+      contactId,
+      issues: [],
+    });
+    const invalid = await typed.petition
+      .create({ name: '' }, { requestId: contactId })
+      .catch((one: unknown) => one);
+    expect(invalid).toMatchObject({ code: 'BAD_REQUEST', requestId: contactId, issues: [{ path: 'name' }] });
+    expect(await typed.contact.delete({ contactId })).toEqual({ contactId });
+  });
+
+  it('streams imports and exports, and uploads files', async () => {
+    const prefix = address();
+    async function* rows() {
+      for (let n = 0; n < 3; n += 1) yield await Promise.resolve({ email: `${n}${prefix}` });
+    }
+    const progress: number[] = [];
+    const { listId } = await typed.list.create({ name: prefix });
+    const report = await typed.contact.import(
+      rows(),
+      { subscribed: true, listId },
+      { onProgress: (bytes) => progress.push(bytes) },
+    );
+    expect(report).toMatchObject({ created: 3, failedCount: 0 });
+    expect(progress).toHaveLength(3);
+    const csv = `email,subscribed\n3${prefix},true\n`;
+    const parts = new Blob([csv]).stream();
+    expect(await typed.contact.import(parts, { listId })).toMatchObject({ created: 1 });
+    const exported: (string | null)[] = [];
+    for await (const { email } of typed.contact.export({ listId })) exported.push(email);
+    expect(exported).toEqual([0, 1, 2, 3].map((n) => `${n}${prefix}`));
+    const table = await new Response(await typed.contact.export({ listId, format: 'csv' }).stream()).text();
+    expect(table.trimEnd().split('\n')).toHaveLength(5);
+    const asCsv = typed.contact.export({ listId, format: 'csv' })[Symbol.asyncIterator]();
+    await expect(asCsv.next()).rejects.toThrow('Read it with stream()');
+    const { imageId } = await typed.image.upload(flat(3, 2), { name: 'Dot' });
+    expect(await typed.image.get({ imageId })).toMatchObject({ name: 'Dot' });
+  });
+
+  it('repeats a request with the same Idempotency-Key after 429, 500, 503 and lost connections', async () => {
+    const { sent, typed: flaky } = failing([
+      new TypeError(),
+      failure(503, 'OVERLOADED', NOW),
+      failure(429, undefined, NOW),
+    ]);
+    const random = jest.spyOn(Math, 'random').mockReturnValue(0);
+    await flaky.contact.create({ email: address() });
+    random.mockRestore();
+    expect(sent).toHaveLength(4);
+    const keys = sent.map(({ headers }) => headers.get('Idempotency-Key'));
+    expect(new Set(keys).size).toBe(1);
+    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+    await flaky.contact.create({ email: address() });
+    expect(sent[4]!.headers.get('Idempotency-Key')).not.toBe(keys[0]);
+  });
+
+  it.each([
+    ['ADDRESS_RATE', failure(429, 'ADDRESS_RATE', NOW)],
+    ['HISTORY_DAMAGED', failure(503, 'HISTORY_DAMAGED', NOW)],
+    ['TIMED_OUT', failure(503, 'TIMED_OUT', NOW)],
+    ['a wait of more than a minute', failure(429, undefined, { 'Retry-After': '61' })],
+    ['404', failure(404)],
+    ['a response of a proxy', new Response('Bad gateway', { status: 502 })],
+  ])('does not repeat a request after %s', async (_, response) => {
+    const { sent, typed: flaky } = failing([response]);
+    await expect(flaky.petition.create({ name: 'Once' })).rejects.toMatchObject({ status: response.status });
+    expect(sent).toHaveLength(1);
+  });
+
+  it('stops when its signal is aborted, after the timeout, and without retries', async () => {
+    const { sent, typed: lost } = failing([new TypeError(), new TypeError()]);
+    await expect(lost.petition.list({}, { maxRetries: 0 })).rejects.toBeInstanceOf(ConnectionError);
+    const aborted = AbortSignal.abort(new Error('Closed'));
+    await expect(lost.petition.list({}, { signal: aborted })).rejects.toThrow('Closed');
+    expect(sent).toHaveLength(2);
+    const hanging: typeof fetch = (_, init) =>
+      new Promise((_resolve, reject) =>
+        init!.signal!.addEventListener('abort', () => reject(new TypeError())),
+      );
+    const late = createClient({
+      url: client.origin,
+      key: client.key!,
+      fetch: hanging,
+      timeout: 5,
+      maxRetries: 0,
+    });
+    await expect(late.petition.list()).rejects.toBeInstanceOf(ConnectionError);
+  });
+
+  it('verifies webhooks', async () => {
+    const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
+    const event = { id: 'ä', type: 'PetitionSigned', data: {}, organizationId: client.organizationId };
+    const body = JSON.stringify(event);
+    const signed = (at: Date, text = body) => ({
+      'webhook-id': 'ä',
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1_000)),
+      'webhook-signature': `v1,forged v1a,other ${new Webhook(secret).sign('ä', at, text)}`,
+    });
+    const now = new Date();
+    expect(await verifyWebhook(body, signed(now), secret)).toEqual(event);
+    const { 'webhook-id': id, ...others } = signed(now);
+    const bytes = Buffer.from(body);
+    expect(await verifyWebhook(bytes, { ...others, 'webhook-id': id }, secret)).toEqual(event);
+    const rejected: [string, Record<string, string>, string][] = [
+      ['No signature matches', signed(now), `${body} `],
+      ['No signature matches', { ...signed(now), 'webhook-signature': 'v1,%' }, body],
+      ['older than five minutes', signed(new Date(now.getTime() - 301_000)), body],
+      ['older than five minutes', { ...signed(now), 'webhook-timestamp': 'x' }, body],
+      ['webhook-id is missing', others, body],
+    ];
+    for (const [message, headers, text] of rejected)
+      await expect(verifyWebhook(text, headers, secret)).rejects.toThrow(message);
+  });
+
+  it('has the version of the server', () => {
+    const versionIn = (file: string) => JSON.parse(readFileSync(join(root, file), 'utf8')).version;
+    expect(versionIn('packages/client/package.json')).toBe(versionIn('package.json'));
+  });
+
+  it('runs the examples of its README', async () => {
+    const readme = readFileSync(join(root, 'packages/client/README.md'), 'utf8');
+    const examples = [...readme.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, code]) => code!);
+    const directory = mkdtempSync(join(tmpdir(), 'advocacy-client-'));
+    const { key } = await api.organization();
+    try {
+      const names = examples.map((code, n) => {
+        const here = code
+          .replace('http://localhost:3000', api.origin)
+          .replace('.listen(4000)', '.listen(0).close()');
+        writeFileSync(join(directory, `${n}.ts`), here);
+        return `./${n}.ts`;
+      });
+      const { outputFiles } = await build({
+        stdin: {
+          contents: names.map((name) => `await import('${name}');`).join('\n'),
+          resolveDir: directory,
+        },
+        alias: { '@advocacy/client': join(root, 'packages/client/src/index.ts') },
+        bundle: true,
+        write: false,
+        format: 'esm',
+        platform: 'node',
+      });
+      const file = join(directory, 'examples.mjs');
+      writeFileSync(file, outputFiles[0]!.text);
+      const { stdout } = await promisify(execFile)(process.execPath, [file], {
+        env: { ...process.env, KEY: key, SECRET: 'whsec_' },
+      });
+      expect(stdout.split('\n')).toEqual(
+        expect.arrayContaining([
+          '1 signature',
+          'ada@example.org',
+          '1 petitions, no more',
+          'The address belongs to Ada',
+          'true',
+          '2 created, 0 failed',
+          expect.stringMatching(/^id,createdAt,/),
+        ]),
+      );
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+});
