@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { EVENTS_WITH_KEYS } from './event-queries.js';
-import { type EventFilter, historyQuery } from './history-query.js';
+import { countEvents, type EventFilter, historyQuery } from './history-query.js';
 
 const [organizationId, other] = [uuidv7(), uuidv7()];
 const [importer, website, stranger, nobody] = [uuidv7(), uuidv7(), uuidv7(), uuidv7()];
@@ -181,4 +181,39 @@ it('finds late events in order', async () => {
   expect(positions).toEqual([180_001, 180_002, 180_003, 180_004, 180_006]);
   const some = await find({ occurredAfter: at(180_000), type: 'ContactUpdated' }, { limit: 2 });
   expect(some.positions).toEqual([180_002, 180_102]);
+});
+
+it('counts events of each kind between moments, in indexes alone', async () => {
+  const moments = [-10, 0, 50_000, 50_000, 120_000, 2 * EVENTS, 3 * EVENTS].map((n) => new Date(at(n)));
+  const kinds = [
+    { recordType: 'signature', type: 'PetitionSigned' },
+    { recordType: 'contact', type: 'ContactUpdated' },
+    { recordType: 'list', type: 'ListCreated' },
+    { recordType: 'contact', type: 'Foreign' },
+  ];
+  const plans: string[] = [];
+  const explained: Sql = {
+    async query(text: string, values?: unknown[]) {
+      const plan = await database.source.query(`EXPLAIN (ANALYZE) ${text}`, values);
+      plans.push(...plan.map((row: Record<string, string>) => row['QUERY PLAN']));
+      return database.source.query(text, values);
+    },
+  };
+  const counts = await countEvents(explained, organizationId, moments, kinds);
+  const expected = await database.source.query<{ count: number }[]>(
+    `SELECT (SELECT count(*)::int FROM events WHERE organization_id = $1 AND stream_type = kind.stream_type AND type = kind.type
+        AND recorded_at >= ($2::timestamptz[])[n] AND recorded_at < ($2::timestamptz[])[n + 1]) AS count
+     FROM generate_series(1, $5::int) n, unnest($3::text[], $4::text[]) WITH ORDINALITY kind(stream_type, type, number)
+     ORDER BY n, number`,
+    [
+      organizationId,
+      moments,
+      kinds.map(({ recordType }) => recordType),
+      kinds.map(({ type }) => type),
+      moments.length - 1,
+    ],
+  );
+  expect(counts.flat()).toEqual(expected.map(({ count }) => count));
+  expect(counts[1]!.slice(0, 2).every((count) => count > 0)).toBe(true);
+  expect(plans.join('\n')).not.toMatch(/Seq Scan|Heap Fetches: [1-9]|using events_(?!by_time|by_kind)/);
 });

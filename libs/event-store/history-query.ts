@@ -1,4 +1,4 @@
-import { queryInTurn, type Sql } from '#libs/database';
+import { queryInTurn, queryWide, type ReadSource, type Sql } from '#libs/database';
 
 /** Conditions that events must meet. Moments are texts that PostgreSQL can parse. */
 export type EventFilter = {
@@ -152,3 +152,45 @@ const KINDS = `
     ) next
   )
   SELECT stream_type, type FROM kinds`;
+
+/** Events to count. */
+export type CountedKind = { recordType: string; type: string };
+
+/**
+ * Counts an organization's events of each kind from each moment to the next, in indexes alone. Moments become positions, so an event
+ * recorded in the milliseconds around one may be counted before or after it.
+ *
+ * @param moments in order.
+ * @returns for each moment except the last, the counts in the order of the kinds.
+ */
+export async function countEvents(
+  sql: Sql | ReadSource,
+  organizationId: string,
+  moments: readonly Date[],
+  kinds: readonly CountedKind[],
+): Promise<number[][]> {
+  const rows = await queryWide<{ counts: number[] }>(sql, organizationId, 'page', COUNTS, [
+    organizationId,
+    moments,
+    kinds.map(({ recordType }) => recordType),
+    kinds.map(({ type }) => type),
+  ]);
+  return rows.map(({ counts }) => counts);
+}
+
+const COUNTS = `
+  SELECT ARRAY(
+    SELECT (
+      SELECT count(*)::int FROM events e
+      WHERE (e.organization_id, e.stream_type, e.type, e.position) >= ($1::uuid, kind.stream_type, kind.type, first)
+        AND (e.organization_id, e.stream_type, e.type, e.position) < ($1::uuid, kind.stream_type, kind.type, next))
+    FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS kind(stream_type, type, number) ORDER BY number) AS counts
+  FROM (
+    SELECT number, first, coalesce(lead(first) OVER (ORDER BY number), 9223372036854775807) AS next FROM (
+      SELECT number, (
+        SELECT e.position FROM events e WHERE e.organization_id = $1 AND e.recorded_at >= moment
+        ORDER BY e.recorded_at, e.position LIMIT 1) AS first
+      FROM unnest($2::timestamptz[]) WITH ORDINALITY AS at(moment, number)
+    ) at
+  ) ranges
+  WHERE number < cardinality($2::timestamptz[]) ORDER BY number`;

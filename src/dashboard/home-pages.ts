@@ -1,15 +1,29 @@
 import { html, type Html, trusted } from '#libs/pages';
+import { type Counted, DailyCounts } from '../history/index.js';
 import { type BroadcastRecord, type Recipients } from './broadcasts/broadcast.js';
 import { type ContactRecord, nameOf } from './contacts/contact.js';
 import { type PageDefinition } from './page.js';
-import { BadgeOf, ButtonLink, Actions, MomentOf, numberIn, Progress, SectionOf } from './parts.js';
+import {
+  BadgeOf,
+  BarsOf,
+  ButtonLink,
+  Actions,
+  dateIn,
+  Figure,
+  MomentOf,
+  numberIn,
+  Progress,
+  SectionOf,
+} from './parts.js';
 import { WaitingComments } from './petitions/pages.js';
 import { type PetitionRecord, signaturesOf } from './petitions/petition.js';
 import { type PageContext } from './page-context.js';
+import { timeZoneOf } from './time-zone.js';
 
 /** Number of records that a card shows. */
 const LIMIT = 5;
-const DAYS = 7;
+/** Days in the charts, and those whose sum is below each figure. */
+const [DAYS, LATELY] = [30, 7];
 
 /** What happened this week, and what needs attention. Each card requires the scope to read its records. */
 export const homePages: PageDefinition[] = [
@@ -19,7 +33,9 @@ export const homePages: PageDefinition[] = [
     show: async (context) => {
       const { words } = context;
       const petitions = await openPetitions(context);
-      const cards = await Promise.all([
+      const [days, steps, ...cards] = await Promise.all([
+        DaysOf(context),
+        StepsOf(context, petitions),
         PetitionsOf(context, petitions),
         AttentionOf(context),
         ContactsOf(context),
@@ -28,7 +44,7 @@ export const homePages: PageDefinition[] = [
       return context.view.page({
         section: 'overview',
         title: words.sections.overview,
-        content: html`${await StepsOf(context, petitions)} ${FirstActions(context)}
+        content: html`${steps} ${FirstActions(context)} ${days}
           <div class="pair">${cards}</div>`,
       });
     },
@@ -98,29 +114,54 @@ async function AttentionOf(context: PageContext): Promise<Html | null> {
   return items.length === 0 ? null : SectionOf(attention.title, html`<ul class="past">${items}</ul>`);
 }
 
-/** The number of new contacts, and the newest of them. */
+/** What happened each day, as far as the role may read it. Nothing while nothing has happened. */
+async function DaysOf(context: PageContext): Promise<Html | null> {
+  const { words, person, api } = context;
+  const { days: texts } = words.home;
+  const needs = { signatures: 'petition:read', contacts: 'contact:read', unsubscribes: 'contact:read' };
+  const shown = (Object.keys(needs) as Counted[]).filter((name) => person.may(needs[name]));
+  if (shown.length === 0) return null;
+  const days = await api.find(DailyCounts).of(api.organizationId, await timeZoneOf(context), DAYS);
+  const sum = (some: typeof days, name: Counted) => some.reduce((total, day) => total + day[name], 0);
+  if (shown.every((name) => sum(days, name) === 0)) return null;
+  const nameOfDay = ({ date }: { date: string }) => dateIn(words, date);
+  const charts = shown.map((name) => {
+    const bars = days.map((day) => ({ name: nameOfDay(day), value: day[name] }));
+    return html`<div>
+      <h3>${texts.counted[name]}</h3>
+      <p class="figure">${numberIn(words, sum(days, name))}</p>
+      <p class="small">${texts.lately(numberIn(words, sum(days.slice(-LATELY), name)))}</p>
+      ${BarsOf({ words, title: texts.counted[name], bars })}
+    </div>`;
+  });
+  return SectionOf(texts.title, [
+    Figure(words, html`<div class="charts">${charts}</div>`, {
+      caption: texts.title,
+      columns: [
+        { name: words.petitions.stats.day },
+        ...shown.map((name) => ({ name: texts.counted[name], isNumber: true })),
+      ],
+      rows: days
+        .toReversed()
+        .map((day) => [nameOfDay(day), ...shown.map((name) => numberIn(words, day[name]))]),
+    }),
+    html`<p class="small">${texts.note}</p>`,
+  ]);
+}
+
+/** The newest contacts. */
 async function ContactsOf(context: PageContext): Promise<Html | null> {
-  const { words, person, address, api } = context;
-  if (!person.may('contact:read') || !person.may('segment:read')) return null;
-  const filter = JSON.stringify({ field: 'createdAt', op: 'inLast', value: DAYS });
-  const { count, contacts } = await api.run<{
-    count: number;
-    contacts: (ContactRecord & { createdAt: string })[];
-  }>('segment.preview-segment', { filter });
-  const { newContacts } = words.home;
-  return SectionOf(newContacts, [
-    html`<p class="figure">${numberIn(words, count)}</p>`,
-    count === 0
-      ? null
-      : html`<ul class="past">
-            ${contacts
-              .slice(0, LIMIT)
-              .map(
-                (contact) =>
-                  html`<li class="ends"><a href="${address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a> ${MomentOf(words, new Date(contact.createdAt))}</li>`,
-              )}
-          </ul>
-          <p><a href="${address.path('contacts')}">${words.home.all}</a></p>`,
+  const { words, address } = context;
+  const contacts = await listOf<ContactRecord & { createdAt: string }>(context, 'contact', {});
+  if (contacts.length === 0) return null;
+  return SectionOf(words.home.newContacts, [
+    html`<ul class="past">
+      ${contacts.map(
+        (contact) =>
+          html`<li class="ends"><a href="${address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a> ${MomentOf(words, new Date(contact.createdAt))}</li>`,
+      )}
+    </ul>`,
+    html`<p><a href="${address.path('contacts')}">${words.home.all}</a></p>`,
   ]);
 }
 

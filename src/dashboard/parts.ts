@@ -494,8 +494,8 @@ type PlotOptions = {
   columns: readonly [string, string];
 };
 
-/** A bar chart over time, with a summary for screen readers and the same data as a table. */
-export function Plot({ words, title, bars, columns }: PlotOptions): Html {
+/** Bars over time, with a summary for screen readers. A table with the same data is next to them. */
+export function BarsOf({ words, title, bars }: Omit<PlotOptions, 'columns'>): Html {
   const [width, height] = [640, 200];
   const highest = bars.reduce((high, bar) => (bar.value > high.value ? bar : high), bars[0]!);
   const most = Math.max(1, highest.value);
@@ -519,21 +519,28 @@ export function Plot({ words, title, bars, columns }: PlotOptions): Html {
     most: numberIn(words, highest.value),
   });
   // Labels are outside the SVG, because they would be scaled with it.
-  return html`<figure class="plot">
-    <p class="ends" aria-hidden="true"><span>${numberIn(words, most)}</span></p>
+  return html`<p class="ends" aria-hidden="true"><span>${numberIn(words, most)}</span></p>
     <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${summary}">
       ${shapes}
     </svg>
-    <p class="ends" aria-hidden="true"><span>${first.name}</span><span>${last.name}</span></p>
-    <details>
-      <summary>${words.asTable}</summary>
-      ${Table({
-        caption: title,
-        columns: [{ name: columns[0] }, { name: columns[1], isNumber: true }],
-        rows: bars.map(({ name, value }) => [name, numberIn(words, value)]),
-      })}
-    </details>
+    <p class="ends" aria-hidden="true"><span>${first.name}</span><span>${last.name}</span></p>`;
+}
+
+/** A chart, and its data as a table. */
+export function Figure(words: DashboardWords, chart: Html, table: Parameters<typeof Table>[0]): Html {
+  return html`<figure class="plot">
+    ${chart}
+    <details><summary>${words.asTable}</summary>${Table(table)}</details>
   </figure>`;
+}
+
+/** A bar chart over time. */
+export function Plot({ words, title, bars, columns: [name, counted] }: PlotOptions): Html {
+  return Figure(words, BarsOf({ words, title, bars }), {
+    caption: title,
+    columns: [{ name }, { name: counted, isNumber: true }],
+    rows: bars.map(({ name, value }) => [name, numberIn(words, value)]),
+  });
 }
 
 type SharesOptions = {

@@ -86,7 +86,8 @@ summary{min-height:var(--height);padding:.3rem 0}
 .past{margin:0 0 var(--space-2);padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
 .past p{margin:0}.past p>a:only-child:not(.button){display:inline;padding:0}
 progress{height:.5rem;margin-bottom:var(--space-3)}p:has(+progress){margin-bottom:var(--space-1)}
-.plot{margin:0}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}.plot rect,.shares rect{fill:var(--accent)}
+.plot{margin:0}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14rem),1fr));gap:var(--space-3) var(--space-4)}.charts p{margin:0}.charts .ends:has(+svg){display:none}.charts svg{height:4.5rem}.plot rect,.shares rect{fill:var(--accent)}
 .sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}.past .ends{align-items:baseline;font-size:var(--text-2)}.past .ends time{font-size:var(--text-1)}
 .shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0}.shares svg{display:block;width:100%;height:.375rem}
 .sheet .choices{max-height:14rem;overflow-y:auto}

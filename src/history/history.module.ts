@@ -1,6 +1,7 @@
 import './events-about.js';
 import { ProductModule } from '#libs/modules';
 import { Activity } from './activity.js';
+import { DailyCounts } from './daily-counts.js';
 import { historyAccess, historyReads } from './access.js';
 import { HistoryPaging } from './history-paging.js';
 import { HistoryReads } from './history-reads.js';
@@ -16,6 +17,6 @@ import { signingKey } from './signing-key.js';
   reasons,
   streams: [historyAccess, historyReads, register, signingKey],
   controllers: [LogController],
-  providers: [Activity, HistoryPaging, HistoryReads, Register],
+  providers: [Activity, DailyCounts, HistoryPaging, HistoryReads, Register],
 })
 export class HistoryModule {}

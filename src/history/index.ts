@@ -1,4 +1,5 @@
 export { Activity, type ActivityEvent } from './activity.js';
+export { type Counted, DailyCounts } from './daily-counts.js';
 export { type EventFilter, HistoryPaging } from './history-paging.js';
 export { eventRecord, type EventRecord, withoutPersonal } from './event-record.js';
 export { findEvent } from './get-event.js';

@@ -5,7 +5,13 @@ export const home: typeof en = {
   noneOpen: 'Zurzeit ist keine Petition offen.',
   reached: 'Ziel erreicht. Zeit für ein höheres.',
   all: 'Alle anzeigen',
-  newContacts: 'Neue Kontakte der letzten 7 Tage',
+  newContacts: 'Neueste Kontakte',
+  days: {
+    title: 'Die letzten 30 Tage',
+    counted: { signatures: 'Unterschriften', contacts: 'Neue Kontakte', unsubscribes: 'Abmeldungen' },
+    lately: (many) => `${many} in den letzten 7 Tagen`,
+    note: 'Importe zählen am Tag des Imports. Spätere Änderungen werden nicht abgezogen.',
+  },
   lastEmails: 'Letzte E-Mails',
   attention: {
     title: 'Zu erledigen',

@@ -3,7 +3,13 @@ export const home = {
   noneOpen: 'No petitions are open.',
   reached: 'Goal reached. Time to set a higher one.',
   all: 'View all',
-  newContacts: 'New contacts, last 7 days',
+  newContacts: 'Newest contacts',
+  days: {
+    title: 'Last 30 days',
+    counted: { signatures: 'Signatures', contacts: 'New contacts', unsubscribes: 'Unsubscribes' },
+    lately: (many: string) => `${many} in the last 7 days`,
+    note: 'Imports count on the day they ran. Nothing is subtracted for later changes.',
+  },
   lastEmails: 'Latest emails',
   attention: {
     title: 'Needs attention',
