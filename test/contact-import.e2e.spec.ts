@@ -470,6 +470,19 @@ describe('the subscriptions after import-contacts', () => {
     );
   });
 
+  it('a tag that states a refusal counts, unless a column states something else', async () => {
+    const tags = text('email,tags', 'a@example.org,"vip, Unsubscribed"', 'b@example.org,vip');
+    await send(tags, { type: CSV });
+    const said = text('email,tags,subscribed', 'c@example.org,unsubscribed,yes', 'd@example.org,opted out,');
+    await send(said, { type: CSV });
+    expect(await states()).toEqual([
+      ['a@example.org', false],
+      ['b@example.org', true],
+      ['c@example.org', true],
+      ['d@example.org', false],
+    ]);
+  });
+
   it('bounced addresses need suppression:write: without it, only their rows fail', async () => {
     const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });
     const weak = new Client(api.origin, client.organizationId, key);

@@ -4,8 +4,10 @@ import {
   type ConsentColumn,
   consentIn,
   folded,
+  isAnswer,
   isConsentWord,
   isOptOutWord,
+  isSubscription,
 } from './consent.js';
 import { type FieldDefinition } from '../../fields/index.js';
 import { EVIDENCE_COLUMNS, type EvidenceColumn, momentIn } from './evidence.js';
@@ -120,14 +122,16 @@ const NAMES: Record<ContactMeaning, readonly string[]> = {
   subscribed: words(`
     subscribed newsletter emailoptin optin optedin subscriptionstatus emailstatus can2subscriptionstatus
     emailsubscriptionstatus globalstatus liststatus emailpermissionstatus activated subscribedtoemails emailsubscribed issubscribed subscriberstatus
-    memberstatus marketingconsent emailconsent emailmarketing emailpermission acceptsmarketing
+    emailsubscriberstatus receiveemail receiveemails optinemail optinstatus newsletterempfanger memberstatus marketingconsent emailconsent emailmarketing emailpermission acceptsmarketing
     acceptsemailmarketing emailmarketingconsent subscribedtonewsletter abonniert getsmails bekommtemails
     erhaltemails newsletterabonniert einwilligung emaileinwilligung newslettereinwilligung infolettre
     lettredinformation abonne abonnement inscrit inscritalanewsletter consentement suscrito suscripcion
     boletin consentimiento aceptacorreos
   `),
   optOut: words(`
-    unsubscribed unsubscribedat deactivated deactivatedat deaktiviert deaktiviertam unsubtime unsubscribetime unsubscribedate unsubdate dateunsubscribed
+    deceased isdeceased dateofdeath verstorben decede decedee fallecido fallecida
+    unsubscribedfromallemail globalunsubscribe dateofoptout emailoptoutdate ausgetragen ausgetragenam austragung
+    stopemail unsubscribed unsubscribedat deactivated deactivatedat deaktiviert deaktiviertam unsubtime unsubscribetime unsubscribedate unsubdate dateunsubscribed
     unsubscribedon optout optedout optoutdate emailoptout emailoptedout useroptout isoptout
     hasoptedoutofemail nobulkemail nobulkemails nobulkemailsuseroptout donotemail donotbulkemail
     confirmedoptoutdate keineemailssenden keinemassenemailsabmeldungdurchbenutzer keinemassenemails
@@ -138,11 +142,12 @@ const NAMES: Record<ContactMeaning, readonly string[]> = {
     noenviarcorreos
   `),
   bounced: words(`
+    undeliverable emailundeliverable bademail emailbad nichtzustellbar nondistribuable noentregable
     bounced bouncedat onhold emailonhold onholdstatus emailbounced hardbounced hardbounce isbad emailisbad email1isbad invalidemail
     emailinvalid cleantime cleanedat cleaned unzustellbar rebotado rejete
   `),
   complained: words(`
-    complained complainedat complaint spamcomplaint markedasspam reportedasspam
+    complained complainedat complaint complaintdate spamcomplaint markedasspam reportedasspam
   `),
   consentTime: words(`
     consenttime optintime optindate optinat optinon optedinat optedinon optintimestamp confirmtime confirmdate
@@ -211,6 +216,8 @@ const WANTS =
 /** …email. */
 const OF_EMAIL =
   /^(e|emails?|mails?|newsletters?|infolettres?|rundbriefe?|boletin|boletines|correos?|courriels?)$/;
+/** Questions about email, or about something else. */
+const MAY_BE_OF_EMAIL = /^(contact|informed|mailings?|news|touch|updates?)$/;
 /** Words that may turn the question into its opposite. */
 const DENIES =
   /^(no|not|non|dont|don|never|stop|un|out|kein|keine|keinen|nicht|nie|ab|ne|n|pas|plus|jamais|sans|sin|nunca)$|^(refus|abbestell|abmeld|unsub|desab|desins|block|black)/;
@@ -226,13 +233,19 @@ const SUGGESTS = new RegExp(
   [
     'unsub|optout|optedout|optin|optedin|blacklist|blocklist|bounce|donotemail|donotcontact|donotmail|dontemail|nomail|noemail',
     'bulkemail|suppress|subscri|deactivat|deaktiv|onhold|consent|permission|newsletter|spam|complain|gdpr|marketing',
+    'emailable|emailerror|commun\\w*preference|sperr|werbung|zugestimm|einverstand|datenschutz|robinson|doi$|npai|undeliver',
     'keine?e?mail|keinemassenmail|nichtkontakt|pasde?e?mail|pasdecourriel|noenviar|nocontact|noquiere|nodesea',
     'abmeld|abgemeld|abbestell|abonn|einwillig|widerspruch|widerruf|dsgvo|desabon|desinscri|infolettre|rgpd|baja$|suscri|boletin',
   ].join('|'),
 );
-/** …unless they are about other channels, or describe when, how or why. */
-const OTHERWISE =
-  /sms|phone|mobile|telef|call|fax|whatsapp|push|campaign|reason|source|^subscribed(at|on)$|(?<!unsub\w*)(time|date|ip|text|count|title|id|tags?|name)$/;
+/** …unless they are about other channels,… */
+const CHANNELS = /sms|phone|mobile|telef|call|fax|whatsapp|push/;
+/** …or describe when, how or why. */
+const DETAILS =
+  /campaign|reason|source|^subscribed(at|on)$|(?<!unsub\w*)(time|date|ip|text|count|title|id|tags?|name)$/;
+/** Only those who refused have such details. */
+const REFUSALS =
+  /unsub|optout|optedout|bounce|complain|blacklist|blocklist|suppress|abmeld|abgemeld|abbestell|desabon|desinscri|baja/;
 
 function nameOf(column: string): string {
   return folded(column.replace(KIND, '')).replaceAll(' ', '');
@@ -270,7 +283,9 @@ export function recognize(
     if (custom && !isConsent(meaning ?? null) && !isOfSignature(meaning ?? null)) meaning = custom;
     if (meaning === 'status') return meaning;
     if (AMBIGUOUS.includes(name) && cells.some(isOptOutWord)) meaning = undefined;
-    if (AMBIGUOUS.includes(name) && cells.length > 0 && cells.every(isConsentWord)) return 'subscribed';
+    // NO and ON are abbreviations of states.
+    const isConsentOnly = cells.every(isConsentWord) && !cells.every((cell) => /^\s*[A-Z]{2}\s*$/.test(cell));
+    if (AMBIGUOUS.includes(name) && cells.length > 0 && isConsentOnly) return 'subscribed';
     if (meaning === undefined) return null;
     if (meaning === 'subscribed' && cells.length > 0 && !cells.some((cell) => consentIn('subscribed', cell)))
       return null;
@@ -399,14 +414,15 @@ export function suggestsOptOut(
   columns: readonly string[] = [],
 ): boolean {
   const name = nameOf(column);
-  if (OTHERWISE.test(name) || isSettled(name, columns)) return false;
-  if (SUGGESTS.test(name)) return true;
+  if (isSomethingElse(name, columns)) return false;
+  if (SUGGESTS.test(name) || /^(abo|sub)(status)?$/.test(name)) return true;
+  if (AMBIGUOUS.includes(name) && cells.some(isSubscription)) return true;
   // Whatever the question, those who answered it with no may not want email.
   const given = cells.filter((cell) => cell.trim() !== '');
   const asked = folded(column).split(' ');
-  const isAboutEmail = asked.some((word) => word !== 'e' && OF_EMAIL.test(word));
-  const isAboutWishes = isAboutEmail || asked.some((word) => WANTS.test(word));
-  if (isAboutWishes && given.length > 0 && given.every(isConsentWord)) return true;
+  const isOfWishes = (word: string) =>
+    (word !== 'e' && OF_EMAIL.test(word)) || WANTS.test(word) || MAY_BE_OF_EMAIL.test(word);
+  if (asked.some(isOfWishes) && given.length > 0 && given.every(isAnswer)) return true;
   return mayDeny(asked, given) || cells.some(isOptOutWord);
 }
 
@@ -429,9 +445,8 @@ export function isUnknownAnswer(
   cells: readonly string[],
   columns: readonly string[],
 ): boolean {
-  const name = nameOf(column);
   const given = cells.filter((cell) => cell.trim() !== '');
-  if (OTHERWISE.test(name) || isSettled(name, columns)) return false;
+  if (isSomethingElse(nameOf(column), columns)) return false;
   return given.length > 0 && given.every(isConsentWord);
 }
 
@@ -445,6 +460,13 @@ const SETTLED: [name: RegExp, by: RegExp][] = [
   [/^donotmail$/, /^donotemail$/],
   [/^doubleoptin$/, /^emailblacklisted$/],
 ];
+
+/** Details of a refusal, such as its reason, are something else only if another column states who refused. */
+function isSomethingElse(name: string, columns: readonly string[]): boolean {
+  if (CHANNELS.test(name) || isSettled(name, columns)) return true;
+  const states = (other: string) => AMBIGUOUS.includes(other) || isConsent(meaningOf(other) ?? null);
+  return DETAILS.test(name) && (!REFUSALS.test(name) || columns.map(nameOf).some(states));
+}
 
 function isSettled(name: string, columns: readonly string[]): boolean {
   return SETTLED.some(([one, by]) => one.test(name) && columns.some((other) => by.test(nameOf(other))));

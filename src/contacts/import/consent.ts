@@ -28,25 +28,29 @@ const words = (text: string) => new Set(text.split(',').map((word) => word.trim(
  * folded.
  */
 const YES = words(`
-  true, yes, y, 1, x, on, express, explicit, implied, subscribed, active, confirmed, enabled, checked, agreed, opted in, opt in,
-  optin, optedin, ja, j, wahr, abonniert, angemeldet, aktiv, bestatigt, oui, vrai, abonne, abonnee,
+  true, t, yes, y, 1, x, on, express, explicit, implied, subscribed, active, confirmed, enabled, checked, agreed, granted, given,
+  opted in, opt in, optin, optedin, erteilt, accorde, concedido, ja, j, wahr, abonniert, angemeldet, aktiv, bestatigt, oui, vrai, abonne, abonnee,
   inscrit, inscrite, actif, confirme, si, verdadero, suscrito, suscrita, activo, confirmado
 `);
 const NO = words(`
-  false, no, n, 0, off, unsubscribed, not subscribed, never subscribed, non subscribed, opted out, opt
+  false, f, no, n, 0, off, unsubscribed, not subscribed, never subscribed, non subscribed, opted out, opt
   out, optout, optedout, pending, unconfirmed, inactive, disabled, blocked, blocklisted, blacklisted,
   suppressed, deactivated, no permissions set, no permission, not set, pending confirmation, awaiting confirmation,
   temporary hold, cancelled, canceled, archived, deleted, removed, unsubscribe, transactional, soft
   bounced, soft bounce, do not email, nein, falsch, abgemeldet, nicht abonniert, inaktiv, gesperrt,
   unbestatigt, ausstehend, non, faux, desabonne, desabonnee, desinscrit, desinscrite, inactif, en
-  attente, bloque, falso, baja, dado de baja, inactivo, pendiente, cancelado, bloqueado, no suscrito
+  attente, bloque, falso, baja, dado de baja, inactivo, pendiente, cancelado, bloqueado, no suscrito, non abonne, non inscrit,
+  withdrawn, revoked, refused, declined, denied, not given, not granted, pending opt in, mail blocked, mailblocked, softbounced,
+  held, on hold, suspended, purged, stop, widerrufen, verweigert, abgelehnt, nicht erteilt, nicht angemeldet, gekundigt,
+  abbestellt, ausgetragen, geloscht, deaktiviert, refuse, retire, desactive, desactivee, revocado, retirado, denegado,
+  rechazado, desactivado
 `);
 const BOUNCED = words(`
-  bounced, bouncing, bounce, hard bounced, hard bounce, hardbounce, cleaned, undeliverable,
-  unzustellbar, zuruckgewiesen, rejete, non distribuable, rebotado, devuelto
+  bounced, bouncing, bounce, hard bounced, hard bounce, hardbounce, hardbounced, cleaned, undeliverable, undelivered,
+  unzustellbar, zuruckgewiesen, bereinigt, rejete, non distribuable, nettoye, rebotado, devuelto, limpiado
 `);
 const COMPLAINED = words(`
-  complained, complaint, complaints, spam, spam complaint, marked as spam, reported spam, junk,
+  complained, complaint, complaints, isspcomplained, directcomplaint, spam, spam complaint, marked as spam, reported spam, junk,
   beschwerde, plainte, queja
 `);
 /** Texts that some systems write into empty cells. */
@@ -56,11 +60,12 @@ const NEVER = new Set(['never', 'none', 'nie', 'jamais', 'nunca']);
 
 const OPT_OUT = words(`
   unsubscribed, opted out, optedout, never subscribed, complained, blacklisted, blocklisted,
-  abgemeldet, desabonne, desabonnee, desinscrit, desinscrite, dado de baja
+  abgemeldet, abbestellt, ausgetragen, desabonne, desabonnee, desinscrit, desinscrite, dado de baja, do not email, unsubscriber,
+  isspcomplained, directcomplaint
 `);
 /** Beginnings of such words. Most cells fail this quick check. */
 const MAY_BE_OPT_OUT =
-  /^\W*(un|opt|never|bounc|hard|clean|complain|black|block|abgem|d[ée]s(abon|insc)|dado|zur|rej|non.?dis|reb|dev)/i;
+  /^\W*(un|opt|never|bounc|hard|clean|complain|black|block|isspc|direct|do.?not|ab(gem|best)|ausget|bereinigt|d[ée]s(abon|insc)|dado|zur|rej|non.?dis|netto|reb|dev|limp)/i;
 
 /** Values that only a column about consent has: an unmapped column that contains one must not be ignored silently. */
 export function isOptOutWord(cell: string): boolean {
@@ -69,27 +74,59 @@ export function isOptOutWord(cell: string): boolean {
   return BOUNCED.has(word) || OPT_OUT.has(word);
 }
 
+/** Words that a status has only if it is about consent. */
+export function isSubscription(cell: string): boolean {
+  return /^(subscri|abonn|inscrit|suscri|opt(ed)? ?in)/.test(folded(cell));
+}
+
+/** Whether a cell begins with yes or no, such as "No thanks". */
+export function isAnswer(cell: string): boolean {
+  return isConsentWord(cell) || /^(yes|no|ja|nein|oui|non|si)( |$)/.test(folded(cell));
+}
+
 /** Whether a column like `status`, which may also belong to a membership, contains values about consent. */
 export function isConsentWord(cell: string): boolean {
-  const word = folded(cell);
-  return [YES, NO, NEVER, BOUNCED, COMPLAINED, EMPTY].some((words) => words.has(word));
+  const word = wordIn(cell);
+  const known = [YES, NO, NEVER, BOUNCED, COMPLAINED, EMPTY, NOT_MARKED];
+  return word in MARKS || known.some((words) => words.has(word));
+}
+
+/** Marks of a `subscribed` column. A crossed box is not among them: whether it is chosen depends on the form. */
+const MARKS: { [mark: string]: string } = { '✓': 'yes', '✔': 'yes', '☑': 'yes', '✅': 'yes' };
+for (const mark of '✗✘✖❌☐') MARKS[mark] = 'no';
+/** What people write into cells of a column of refusals that does not apply. */
+const NOT_MARKED = new Set(['-', '–', '—', '.', '☐']);
+
+/** Marks have no letters. They must not count as an empty cell. */
+function wordIn(cell: string): string {
+  const text = cell.trim().replace(/\uFE0F$/, '');
+  return folded(text) || text;
 }
 
 /** @returns undefined if the cell of a `subscribed` column is not one of the known words. */
 export function consentIn(kind: ConsentColumn, cell: string): Consent | undefined {
-  const word = folded(cell);
+  const word = wordIn(cell);
   if (EMPTY.has(word)) return {};
   if (kind === 'subscribed') {
     if (BOUNCED.has(word)) return { subscribed: false, blocked: 'BOUNCED' };
     if (COMPLAINED.has(word)) return { subscribed: false, blocked: 'COMPLAINED' };
     if (NO.has(word) || NEVER.has(word)) return { subscribed: false };
+    // Yes in tables of Microsoft Access, no in those of Salsa.
+    if (cell.trim() === '-1') return undefined;
+    if (word in MARKS) return { subscribed: MARKS[word] === 'yes' };
     // When they subscribed: a time, or zeros.
     if (/^0[ 0]*$/.test(word)) return { subscribed: false };
     return YES.has(word) || momentIn(cell) !== undefined ? { subscribed: true } : undefined;
   }
-  const negative = ['false', 'no', 'n', '0', 'off', 'nein', 'falsch', 'non', 'faux', 'falso'];
+  const negative = ['false', 'f', 'no', 'n', '0', 'off', 'nein', 'falsch', 'non', 'faux', 'falso'];
   const harmless = ['subscribed', 'active', 'confirmed', 'enabled', 'opted in', 'valid', 'good', 'ok'];
-  if (NEVER.has(word) || /^0[ 0]*$/.test(word) || [...negative, ...harmless].includes(word)) return {};
+  if (
+    NEVER.has(word) ||
+    NOT_MARKED.has(word) ||
+    /^0[ 0]*$/.test(word) ||
+    [...negative, ...harmless].includes(word)
+  )
+    return {};
   // Any other value counts too, such as a date or a reason: a mistake must never lead to email to someone who
   // refused.
   if (kind === 'bounced' && /opt ?out/.test(word)) return { subscribed: false };

@@ -234,6 +234,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     const consents = [];
     const evidence: ConsentFields = {};
     let refusedAt: string | undefined;
+    let isNamedRefusal = false;
     let problem: string | undefined;
     for (const [n, meaning] of meanings.entries()) {
       const cell = cells[n];
@@ -257,14 +258,19 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         if (custom) customFields[custom.key] = customValueIn(custom, cell);
         else if (meaning === 'externalIds')
           fields[meaning] = [...((fields[meaning] as string[]) ?? []), ...externalIdsIn(columns[n]!, cell)];
-        else if (namingColumns.has(meaning)) fields[meaning] = namesIn(cell);
-        else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
+        else if (namingColumns.has(meaning)) {
+          const names = namesIn(cell);
+          fields[meaning] = names;
+          isNamedRefusal ||= names.some(isOptOutWord);
+        } else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
       } else if (meaning === null && cell?.trim() && suspicious.has(n) && columns[n] === '')
         problem ??= `has a value in column ${n + 1}, which has no name`;
       else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
         problem ??= `has "${cell.trim().slice(0, 30)}" in a column that is not imported: rename that column to subscribed`;
     }
     const consent = together(consents);
+    // A tag such as "Unsubscribed" counts, unless a column states something else.
+    if (isNamedRefusal) consent.subscribed ??= false;
     if (consent.subscribed !== undefined) fields.subscribed = consent.subscribed;
     // The place and time of an opt-in do not prove a refusal.
     if ((consent.subscribed ?? reading.subscribed) && Object.keys(evidence).length > 0) {

@@ -57,7 +57,19 @@ describe('a cell', () => {
     ['subscribed', ['', ' ', 'n/a', 'NULL'], {}],
     ['subscribed', ['never', 'None', 'nie', 'jamais', 'nunca'], NO],
     ['optOut', ['never', 'none'], {}],
-    ['subscribed', ['perhaps', '12,50', 'member'], undefined],
+    ['subscribed', ['✓', '✔', '☑', '✅', 't', 'granted', 'erteilt', 'accordé'], { subscribed: true }],
+    [
+      'subscribed',
+      ['✗', '✘', '✖', '❌', '☐', 'f', 'withdrawn', 'widerrufen', 'Refusé', 'gekündigt', 'revocado'],
+      NO,
+    ],
+    ['subscribed', ['HardBounced', 'bereinigt', 'Nettoyé', 'limpiado'], { ...NO, blocked: 'BOUNCED' }],
+    ['subscribed', ['Isspcomplained', 'DirectComplaint'], { ...NO, blocked: 'COMPLAINED' }],
+    // Whether a box with a cross is chosen depends on the form.
+    ['subscribed', ['perhaps', '12,50', 'member', '-1', '-', '?', '☒', '😀'], undefined],
+    ['optOut', ['✓', '✗', '☒', '☑', '!', '?', 't'], NO],
+    ['optOut', ['-', '–', '.', '☐', 'f', '0.0'], {}],
+    ['complained', ['✓'], { ...NO, blocked: 'COMPLAINED' }],
     ['optOut', ['yes', '1', 'x', 'true', '2024-05-01 10:00:00', 'No longer interested', 'unsubscribed'], NO],
     ['optOut', ['', 'no', '0', 'false', 'nein', 'subscribed', 'active'], {}],
     ['optOut', ['bounced'], { ...NO, blocked: 'BOUNCED' }],
@@ -95,6 +107,14 @@ describe('a column', () => {
     ['Bundesland', [], 'region'],
     ['External ID', [], 'externalIds'],
     ['Name', [], 'name'],
+    ['Unsubscribed from all email', [], 'optOut'],
+    ['Date of opt-out', [], 'optOut'],
+    ['Ausgetragen am', [], 'optOut'],
+    ['Verstorben', [], 'optOut'],
+    ['Undeliverable', [], 'bounced'],
+    ['Receive email', [], 'subscribed'],
+    ['Statut', ['actif', 'désactivé'], 'subscribed'],
+    ['State', ['ON', 'NO', 'OK'], 'region'],
   ])('%s with %j is %s', (column, values, meaning) => {
     expect(recognize([column], [values])).toEqual([meaning]);
   });
@@ -104,6 +124,14 @@ describe('a column', () => {
     expect(meant('Vorname', 'Name')).toEqual(['firstName', 'lastName']);
     expect(meant('Full name', 'First name')).toEqual([null, 'firstName']);
     expect(meant('Name', 'Given Name', 'Family Name')).toEqual([null, 'firstName', 'lastName']);
+  });
+
+  it('of reasons and dates of a refusal can be left out next to one that states who refused', () => {
+    for (const column of ['UNSUB_REASON', 'Bounce date', 'Complaint date', 'UNSUB_CAMPAIGN_TITLE'])
+      expect([column, suggestsOptOut(column, ['2024-01-01'], ['Email', 'UNSUB_TIME', column])]).toEqual([
+        column,
+        false,
+      ]);
   });
 
   it('of paid subscriptions is not about email next to email_disabled', () => {
@@ -131,13 +159,39 @@ describe('a column', () => {
     ['Retiré de la liste', ['x']],
     ['No escribir', ['sí', '']],
     ['Do not write', ['TRUE']],
+    ['Status', ['Subscribed', 'Held']],
+    ['Type', ['subscriber', 'unsubscriber']],
+    ['Emailable', ['TRUE', 'FALSE']],
+    ['Communication preferences', ['email', 'none']],
+    ['Werbesperre', ['nein', 'ja']],
+    ['Sperrvermerk', ['x']],
+    ['Werbung erlaubt', ['ja', 'nein']],
+    ['DOI', ['ja', 'nein']],
+    ['Zugestimmt', ['ja', 'nein']],
+    ['Einverständnis', ['nein']],
+    ['Datenschutz', ['ja', 'nein']],
+    ['NPAI', ['oui']],
+    ['STOP', ['STOP']],
+    ['Lista Robinson', ['sí']],
+    ['Abo', ['aktiv', 'gekündigt']],
+    ['Sub status', ['S', 'U']],
+    ['Mailings', ['yes', 'no']],
+    ['News', ['yes', 'no']],
+    ['Keep me informed', ['no']],
+    ['May we contact you?', ['no']],
+    ['E-mails', ['Yes please', 'No thanks']],
+    ['Bounce date', ['2024-01-01']],
+    ['Bounce count', ['3']],
+    ['Complaint date', []],
+    ['Email error', ['550 mailbox unavailable']],
+    // Unless another column states who refused.
+    ['UNSUB_REASON', ['No longer interested']],
   ])('%s with %j is not left out silently', (column, values) => {
     expect(suggestsOptOut(column, values)).toBe(true);
   });
 
   it.each([
     ['can2_sms_status', ['unsubscribed']],
-    ['UNSUB_REASON', ['No longer interested']],
     ['OPTIN_IP', ['192.0.2.1']],
     ['City', ['Bern']],
     ['House no', ['12', '7a']],
