@@ -138,7 +138,6 @@ export type SiteWords = {
   again: string;
   published: (date: string) => string;
   embedTitle: (petition: string) => string;
-  /** Shown while the browser computes its proof of work. */
   /** The same for a sign-up form, where it differs. */
   signUp: {
     [
@@ -161,7 +160,10 @@ export type SiteWords = {
     confirm: Omit<SiteWords['confirm'], 'name' | 'comment' | 'commentPublic'>;
     faults: Pick<SiteWords['faults'], 'unchecked'>;
     shareBy: Pick<ShareWords, 'address' | 'qrAlt'>;
+    /** Of the built-in form, and of the link to it. */
+    title: string;
   };
+  /** Shown while the browser computes its proof of work. */
   proof: { working: string };
 };
 

@@ -86,6 +86,22 @@ describe('a sign-up form', () => {
     });
   });
 
+  it('is linked from the page of each organization, in its language, before anyone has touched it', async () => {
+    await call(client, 'organization.update-organization', { language: 'de' });
+    const [{ id: formId, url }] = (await client.get('form.list-forms')).body.data;
+    const form = { formId, path: new URL(url as string).pathname };
+    const page = (await people.get(`/${organizationId}`)).text;
+    expect(page).toContain(`href="${form.path}">Neuigkeiten erhalten</a>`);
+    expect((await people.get(form.path)).text).toContain('<h1>Neuigkeiten erhalten</h1>');
+    const guests = ['ada', 'bob'].map((name) => `${name}-${organizationId}@example.org`);
+    await Promise.all(guests.map((email) => send(form, { email })));
+    expect(await numbers(form)).toEqual([0, 2]);
+    const links = await Promise.all(guests.map((email) => people.linkTo(email)));
+    await Promise.all(links.map((link) => people.post(link, {})));
+    expect(await numbers(form)).toEqual([2, 0]);
+    expect((await contacts()).map(({ email }) => email).toSorted()).toEqual(guests);
+  });
+
   it('is counted by day and source once confirmed, also in the past and after an erasure', async () => {
     const form = await publish();
     const stats = async (more: Record<string, string> = {}) =>

@@ -66,6 +66,39 @@ it('update-form replaces what is sent, and keeps what refers to deleted records'
     expect((await own.send('form.update-form', { formId, ...gone })).status).toBe(404);
 });
 
+it('each organization has a form from its beginning, which is listed, counted, changed and deleted like any other', async () => {
+  const [form] = await own.ask('form.list-forms');
+  const { id: formId, createdAt } = form;
+  const of = await own.ask('organization.get-organization');
+  expect(form).toMatchObject({ title: 'Get updates', slug: null, status: 'PUBLISHED', submissions: 0 });
+  const then = () => own.ask('form.get-form', { formId, asOf: createdAt });
+  expect([createdAt, await get(formId), await then()]).toEqual([of.createdAt, form, form]);
+  await own.ask('organization.update-organization', { language: 'fr' });
+  expect((await get(formId)).title).toBe('Recevoir nos actualités');
+  const keyed = () =>
+    own.send(
+      'form.update-form',
+      { formId, status: 'PUBLISHED' },
+      { headers: { 'Idempotency-Key': 'unchanged' } },
+    );
+  const [unchanged, repeated] = [await keyed(), await keyed()];
+  expect(repeated.body).toEqual(unchanged.body);
+  const changes = await Promise.all(
+    ['one', 'two', 'three'].map((slug) => own.send('form.update-form', { formId, slug })),
+  );
+  expect(changes.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(await own.ask('form.update-form', { formId, title: 'News' })).toMatchObject({
+    title: 'News',
+    createdAt,
+  });
+  expect(await then()).toMatchObject({ ...form, title: 'Recevoir nos actualités' });
+  await own.ask('form.delete-form', { formId });
+  expect([(await own.send('form.get-form', { formId })).status, await own.ask('form.list-forms')]).toEqual([
+    404,
+    [],
+  ]);
+});
+
 it.each([
   ['an item of fields without a name', { fields: [{ required: true }] }, 'fields.0.field'],
   ['an unknown detail', { fields: [{ field: 'zip' }, { field: 'email' }] }, 'fields.1.field'],

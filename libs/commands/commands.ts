@@ -174,16 +174,17 @@ export class Commands {
     ) => Partial<Decision> | Promise<Partial<Decision>> = () => ({}),
   ): Promise<Folded<State>> {
     const { organizationId } = input;
-    let loaded = initialState(decider);
+    let loaded = undefined as Folded<State> | undefined;
     let events: Event[] = [];
     const { version, recordedAt } = await this.run(input, async () => {
-      loaded = await this.records.load(decider, organizationId, recordId);
-      events = decide(loaded.state);
-      const writes = [writeTo(decider, recordId, loaded.version, events)];
-      return { recordId, writes, ...(await complete(loaded, events)) };
+      const before = await this.records.load(decider, organizationId, recordId);
+      loaded = before;
+      events = decide(before.state);
+      const writes = [writeTo(decider, recordId, before.version, events)];
+      return { recordId, writes, ...(await complete(before, events)) };
     });
-    if (version === loaded.version) return loaded;
-    if (!recordedAt) return this.records.look(decider, organizationId, recordId, { version });
+    if (loaded && version === loaded.version) return loaded;
+    if (!loaded || !recordedAt) return this.records.look(decider, organizationId, recordId, { version });
     // The decision was stored unchanged, so nothing has to be read again.
     const state = events.reduce((before, event) => decider.evolve(before, event, recordedAt), loaded.state);
     return { state, version, createdAt: loaded.createdAt ?? recordedAt, updatedAt: recordedAt };

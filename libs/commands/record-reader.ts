@@ -1,5 +1,6 @@
 import { isUnavailable } from '#libs/database';
 import {
+  begunBy,
   DamagedEvent,
   type Decider,
   type DomainEvent,
@@ -97,7 +98,7 @@ export class RecordReader {
       recordedAt > past.moment || position > past.position;
     const streams = await this.store.readStreamsThen<Event>(organizationId, recordIds);
     for (const [id, { events, isWhole }] of streams) {
-      const before = initialState(decider);
+      const before = await this.start(decider, organizationId, id, past);
       if (!isWhole) {
         records.set(id, await this.foldRest(decider, organizationId, id, before, past, 'skipped'));
       } else if (isOwn(decider, events)) {
@@ -130,7 +131,8 @@ export class RecordReader {
   ): Promise<Folded<State>> {
     if (!isId(recordId)) return initialState(decider);
     if (until.moment !== undefined || until.position !== undefined) {
-      return this.foldRest(decider, organizationId, recordId, initialState(decider), until, unknown);
+      const before = await this.start(decider, organizationId, recordId, until);
+      return this.foldRest(decider, organizationId, recordId, before, until, unknown);
     }
     const streams = await this.now<Event>(decider.streamType, organizationId, [recordId]);
     return this.foldNow(decider, organizationId, recordId, streams.get(recordId)!, until, unknown);
@@ -163,16 +165,18 @@ export class RecordReader {
     const isOvertaken = isOwn(decider, events) && requireKnown(decider, events, unknown);
     // The row is beyond the requested version, or has skipped an event (see `Snapshots`). Read the history instead.
     if (snapshot && (snapshot.version > version || isOvertaken)) {
-      return this.foldRest(decider, organizationId, recordId, initialState(decider), until, unknown);
+      const before = await this.start(decider, organizationId, recordId);
+      return this.foldRest(decider, organizationId, recordId, before, until, unknown);
     }
-    let before = initialState(decider);
+    let before: Folded<State>;
     if (snapshot) {
       const { keyring } = this.store;
       const state = this.projections.snapshotsOf(decider.streamType)!.read(snapshot.state, keyring) as State;
       before = { ...snapshot, state };
-    } else if (!isOwn(decider, events)) {
-      return before;
+    } else {
+      before = await this.start(decider, organizationId, recordId);
     }
+    if (!isOwn(decider, events)) return before;
     const loaded = fold(
       decider,
       events.filter((event) => event.version <= version),
@@ -180,6 +184,19 @@ export class RecordReader {
     );
     if (isWhole || loaded.version >= version) return loaded;
     return this.foldRest(decider, organizationId, recordId, loaded, until, unknown);
+  }
+
+  /** The record before its own events. */
+  private async start<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordId: string,
+    { moment, position }: Until = {},
+  ): Promise<Folded<State>> {
+    if (decider.builtIn?.idIn(organizationId) !== recordId) return initialState(decider);
+    const first = { version: 1, moment, position };
+    const [event] = await this.store.readStream(organizationId, organizationId, first);
+    return (event && begunBy(decider, event)) ?? initialState(decider);
   }
 
   private async foldRest<State, Event extends DomainEvent>(

@@ -11,6 +11,16 @@ export type Decider<State, Event extends DomainEvent> = {
   readonly events: { readonly [type in Event['type']]: true };
   /** @param at when the event was recorded. */
   evolve(state: State, event: Event, at: Date): State;
+  readonly builtIn?: BuiltIn<State>;
+};
+
+/** A record that each organization has from its beginning. Its stream is empty until it changes. */
+export type BuiltIn<State> = {
+  /** Derived from the organization's id. */
+  idIn(organizationId: string): string;
+  /** What begins it: the first event of the stream with the organization's id. */
+  readonly begins: { readonly streamType: string; readonly type: string };
+  readonly state: State;
 };
 
 /** A record folded from its stream. At version 0, the stream does not exist. */
@@ -27,6 +37,16 @@ export function initialState<State, Event extends DomainEvent>({
   initial,
 }: Decider<State, Event>): Folded<State> {
   return { state: initial, version: 0, createdAt: null, updatedAt: null };
+}
+
+/** The built-in record that this event begins, if any. */
+export function begunBy<State>(
+  { builtIn }: { readonly builtIn?: BuiltIn<State> },
+  { organizationId, streamType, type, recordedAt }: RecordedEvent,
+): (Folded<State> & { id: string }) | undefined {
+  if (builtIn?.begins.streamType !== streamType || builtIn.begins.type !== type) return undefined;
+  const times = { createdAt: recordedAt, updatedAt: recordedAt };
+  return { id: builtIn.idIn(organizationId), state: builtIn.state, version: 0, ...times };
 }
 
 /** Whether this version of the program knows the event's type and its data is not damaged. */

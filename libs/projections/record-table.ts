@@ -1,5 +1,5 @@
 import { searchIndexes, type Transaction } from '#libs/database';
-import { type Decider, type DomainEvent, isKnown, type RecordedEvent } from '#libs/event-store';
+import { begunBy, type Decider, type DomainEvent, isKnown, type RecordedEvent } from '#libs/event-store';
 import { type Projection, schemaOf, type Snapshots, wholeVersion } from './projection.js';
 
 /** A column that lists are filtered or sorted by (`index`), or searched by (`search`). */
@@ -141,16 +141,23 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
     return { state, createdAt: row.created_at, updatedAt: row.updated_at };
   }
 
-  /** Folds the events of its own streams into the rows, with a few statements per `SLICE`. */
+  /** The types of events that change the rows. */
+  get handles(): string[] {
+    const { builtIn, events } = this.decider;
+    return [...Object.keys(events), ...(builtIn ? [builtIn.begins.type] : [])];
+  }
+
+  /** Folds the events into the rows, with a few statements per `SLICE`. */
   async apply(events: readonly RecordedEvent[], transaction: Transaction): Promise<void> {
     const mine = events.filter(
-      (event): event is RecordedEvent<Event> => event.streamType === this.decider.streamType,
+      (event) => event.streamType === this.decider.streamType || begunBy(this.decider, event),
     );
     for (let n = 0; n < mine.length; n += SLICE) await this.applySlice(mine.slice(n, n + SLICE), transaction);
   }
 
-  private async applySlice(events: readonly RecordedEvent<Event>[], transaction: Transaction): Promise<void> {
-    const keys = new Map(events.map(({ organizationId, streamId }) => [streamId, organizationId]));
+  private async applySlice(events: readonly RecordedEvent[], transaction: Transaction): Promise<void> {
+    const idOf = (event: RecordedEvent) => begunBy(this.decider, event)?.id ?? event.streamId;
+    const keys = new Map(events.map((event) => [idOf(event), event.organizationId]));
     const columns = 'r.organization_id, r.id, r.created_at, r.updated_at, r.version, r.state';
     const join = `JOIN unnest($1::uuid[], $2::uuid[]) AS k(organization_id, id)
          ON r.organization_id = k.organization_id AND r.id = k.id`;
@@ -165,6 +172,12 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
       rows.set(row.id, row);
     }
     for (const event of events) {
+      const begun = begunBy(this.decider, event);
+      if (begun) {
+        const { id, state, version } = begun;
+        const times = { created_at: event.recordedAt, updated_at: event.recordedAt };
+        rows.set(id, { organization_id: event.organizationId, id, ...times, version, state });
+      }
       if (!isKnown(this.decider, event)) continue;
       const before = rows.get(event.streamId);
       rows.set(event.streamId, {

@@ -1,4 +1,11 @@
-import { type Decider, type DomainEvent, type Folded, isKnown, type RecordedEvent } from '#libs/event-store';
+import {
+  begunBy,
+  type Decider,
+  type DomainEvent,
+  type Folded,
+  isKnown,
+  type RecordedEvent,
+} from '#libs/event-store';
 
 /** The effect of an event on links. */
 export type LinkChange =
@@ -70,7 +77,7 @@ export function replayable<State, Event extends DomainEvent>(
 ): Replayable {
   return {
     object,
-    streamTypes: [decider.streamType],
+    streamTypes: [decider.streamType, ...(decider.builtIn ? [decider.builtIn.begins.streamType] : [])],
     links,
     start() {
       const { all, apply } = folding(decider);
@@ -100,6 +107,9 @@ export function folding<State, Event extends DomainEvent>(
   return {
     all,
     apply(event) {
+      const begun = begunBy(decider, event);
+      if (begun) all.set(begun.id, { organizationId: event.organizationId, ...begun });
+      if (event.streamType !== decider.streamType) return true;
       if (!isKnown(decider, event)) return false;
       const before = all.get(event.streamId);
       const state = decider.evolve(before?.state ?? decider.initial, event, event.recordedAt);

@@ -117,7 +117,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     this.projection = {
       name: `${object}s`,
       version,
-      handles: [...new Set([...Object.keys(decider.events), ...counted.flatMap(({ link }) => link.handles)])],
+      handles: [...new Set([...rows.handles, ...counted.flatMap(({ link }) => link.handles)])],
       tables: [
         rows.definition,
         ...tables.map(({ definition }) => definition),

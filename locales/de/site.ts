@@ -193,6 +193,7 @@ export const site: SiteWords = {
   published: (date) => `Veröffentlicht am ${date}`,
   embedTitle: (petition) => `Unterschreiben: ${petition}`,
   signUp: {
+    title: 'Neuigkeiten erhalten',
     button: 'Anmelden',
     closed: { title: 'Dieses Formular ist geschlossen', text: 'Zurzeit sind keine Anmeldungen möglich.' },
     data: (organization) =>

@@ -179,6 +179,7 @@ export const site: SiteWords = {
   published: (date) => `Published on ${date}`,
   embedTitle: (petition) => `Sign: ${petition}`,
   signUp: {
+    title: 'Get updates',
     button: 'Subscribe',
     closed: { title: 'This form is closed', text: 'It doesn’t accept sign-ups at the moment.' },
     data: (organization) =>

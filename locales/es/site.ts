@@ -184,6 +184,7 @@ export const site: SiteWords = {
   published: (date) => `Publicado el ${date}`,
   embedTitle: (petition) => `Firmar: ${petition}`,
   signUp: {
+    title: 'Recibir novedades',
     button: 'Suscribirme',
     closed: { title: 'Este formulario está cerrado', text: 'Por ahora no admite suscripciones.' },
     data: (organization) =>

@@ -194,6 +194,7 @@ export const site: SiteWords = {
   published: (date) => `Publié le ${date}`,
   embedTitle: (petition) => `Signer : ${petition}`,
   signUp: {
+    title: 'Recevoir nos actualités',
     button: 'Je m’inscris',
     closed: { title: 'Ce formulaire est fermé', text: 'Les inscriptions sont suspendues pour le moment.' },
     data: (organization) =>

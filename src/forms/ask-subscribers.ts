@@ -4,21 +4,23 @@ import { type RecordedEvent } from '#libs/event-store';
 import { Resources } from '#libs/resources';
 import { inputOf, OperationRunner } from '#libs/rpc';
 import { type Due, type Subscription, type Timer } from '#libs/subscriptions';
+import { localeIn } from '#locales';
 import { AskToConfirm, EndRequests } from '../confirmations/index.js';
-import { SiteAddress } from '../organizations/index.js';
+import { senderOf, SiteAddress } from '../organizations/index.js';
 import { type PetitionForm, PetitionForms } from '../petitions/index.js';
 import { ConfirmSignUp } from './confirm-sign-up.js';
 import { exists, form } from './form.js';
 import { forms } from './forms.js';
 import { signUps } from './sign-up.js';
 
-/** Adds the URL of a form's page to responses, and names custom fields by their keys. */
+/** Adds the URL of a form's page and the title of the built-in form to responses, and names custom fields by their keys. */
 @Injectable()
 export class FormCompletion implements OnModuleInit {
   constructor(
     private readonly resources: Resources,
     private readonly site: SiteAddress,
     private readonly asked: PetitionForms,
+    private readonly reader: RecordReader,
   ) {}
 
   onModuleInit(): void {
@@ -27,9 +29,16 @@ export class FormCompletion implements OnModuleInit {
       const named = await this.asked.named(organizationId, stored, past);
       for (const [n, record] of records.entries()) {
         record.fields = named[n]!.fields;
+        record.title = await this.titleOf(organizationId, record.title as string | null);
         record.url = await this.urlOf(organizationId, record.id, record.slug as string | null);
       }
     });
+  }
+
+  /** @param title null for the site's own, in the organization's language. */
+  async titleOf(organizationId: string, title: string | null): Promise<string> {
+    if (title !== null) return title;
+    return localeIn((await senderOf(this.reader, organizationId)).language).site.signUp.title;
   }
 
   /** null if the operator has disabled the public site. */
@@ -63,7 +72,8 @@ export class AskSubscribers implements Subscription {
       find: async (organizationId, formId) => {
         const { state } = await this.records.look(form, organizationId, formId);
         if (!exists(state) || state.status === 'PAUSED') return undefined;
-        const { title, confirmation, slug } = state;
+        const { confirmation, slug } = state;
+        const title = await this.completion.titleOf(organizationId, state.title);
         return { title, confirmation, url: await this.completion.urlOf(organizationId, formId, slug) };
       },
       confirm: ({ requestId, context }) =>

@@ -3,7 +3,7 @@ import { ResourceCommands, slugOf } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { PetitionForms } from '../petitions/index.js';
 import { FormFieldsInput, readNested } from './form-fields.js';
-import { type FormFields } from './form.js';
+import { DEFAULT_FORM, type FormFields } from './form.js';
 import { formIdSchema, forms } from './forms.js';
 
 @Operation({
@@ -33,20 +33,11 @@ export class CreateFormHandler implements ICommandHandler<CreateForm> {
     const { name, text = null, slug = slugOf(name), listIds = [], tagIds = [] } = command;
     // Defaults are set before requests are compared: a request with the defaults equals one without them.
     const title = (command.title ??= name);
-    const confirmation = (command.confirmation ??= 'EMAIL');
-    const status = (command.status ??= 'PUBLISHED');
+    const confirmation = (command.confirmation ??= DEFAULT_FORM.confirmation);
+    const status = (command.status ??= DEFAULT_FORM.status);
     const { nested, require } = await readNested(this.forms, command.organizationId, command);
     const own = { name, title, text, slug, listIds, tagIds, confirmation, status };
-    const data: FormFields = { ...own, ...DEFAULTS, ...nested };
+    const data: FormFields = { ...DEFAULT_FORM, ...own, ...nested };
     return this.commands.create(forms, command, { type: 'FormCreated', data }, require);
   }
 }
-
-const DEFAULTS: Pick<FormFields, 'fields' | 'consent' | 'thankYou'> = {
-  fields: [
-    { field: 'firstName', required: false },
-    { field: 'lastName', required: false },
-  ],
-  consent: { text: null, required: true },
-  thankYou: null,
-};

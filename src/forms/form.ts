@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { changedFields } from '#libs/commands';
-import { type Decider } from '#libs/event-store';
+import { type Decider, streamIdOf } from '#libs/event-store';
 import { type Slugged, withSlug } from '#libs/resources';
 import { noSuch } from '#libs/rpc';
 import { type PetitionForm, type ThankYou } from '../petitions/index.js';
@@ -7,7 +8,8 @@ import { type PetitionForm, type ThankYou } from '../petitions/index.js';
 /** `fields` and `consent`: like those of a petition's form. No form asks for a comment. */
 export type FormFields = PetitionForm & {
   name: string;
-  title: string;
+  /** null: the site's own title, in the organization's language. Only the built-in form has none. */
+  title: string | null;
   text: string | null;
   /** The path of its page; null: its id. */
   slug: string | null;
@@ -32,9 +34,31 @@ export type FormEvent =
 export type ExistingForm = FormFields & Slugged;
 export type Form = ExistingForm | { status: 'UNKNOWN' } | { status: 'DELETED' };
 
+export const DEFAULT_FORM: FormFields = {
+  name: 'Get updates',
+  title: null,
+  text: null,
+  slug: null,
+  fields: [
+    { field: 'firstName', required: false },
+    { field: 'lastName', required: false },
+  ],
+  consent: { text: null, required: true },
+  listIds: [],
+  tagIds: [],
+  confirmation: 'EMAIL',
+  thankYou: null,
+  status: 'PUBLISHED',
+};
+
 export const form: Decider<Form, FormEvent> = {
   streamType: 'form',
   initial: { status: 'UNKNOWN' },
+  builtIn: {
+    idIn: (organizationId) => streamIdOf(createHash('sha256').update(`form ${organizationId}`).digest()),
+    begins: { streamType: 'organization', type: 'OrganizationCreated' },
+    state: { ...DEFAULT_FORM, formerSlugs: [] },
+  },
   events: { FormCreated: true, FormUpdated: true, FormDeleted: true },
   evolve(state, event, at) {
     if (event.type === 'FormCreated') return { ...event.data, formerSlugs: [] };

@@ -297,7 +297,7 @@ export class SiteRecords {
     const { site } = localeNear(languages.language, organization.language);
     return {
       ...languages,
-      title: record.title as string,
+      title: (record.title as string | null) ?? site.signUp.title,
       path: organization.path + end,
       url: organization.url + end,
       isConfirmed: (record.confirmation as Confirmation) === 'EMAIL',
