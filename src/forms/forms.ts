@@ -43,7 +43,7 @@ export const forms = new Resource({
   decider: form,
   existing: (state) => (exists(state) ? state : undefined),
   answers: formSchema,
-  version: 1,
+  version: 2,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
