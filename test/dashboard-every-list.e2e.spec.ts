@@ -105,7 +105,7 @@ const LISTS: Record<string, List> = {
       }),
     add: 'petitions/:/paper/new',
   },
-  forms: { make: byName('form.create-form'), finds: { q: 'Needle' }, add: 'forms/new' },
+  forms: { make: byName('form.create-form'), finds: { q: 'Needle' }, add: 'forms/new', before: 1 },
   posts: { make: byName('post.create-post'), finds: { q: 'Needle' }, add: 'posts/new' },
   images: {
     make: async (client, n) => {

@@ -143,6 +143,8 @@ async function answered(): Promise<{ [object: string]: any[] }> {
       ...post,
       url: null,
     })),
+    // The title of the built-in form is in the organization's language.
+    form: (await all('form.list-forms')).map((form: object) => ({ ...form, url: null, title: null })),
     broadcast: await all('broadcast.list-broadcasts', { include: 'content' }),
   };
 }

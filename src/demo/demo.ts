@@ -18,7 +18,7 @@ import {
   PublishPetition,
   RequestSignature,
 } from '../petitions/index.js';
-import { CreateForm } from '../forms/index.js';
+import { form, UpdateForm } from '../forms/index.js';
 import { CreatePost, PublishPost } from '../posts/index.js';
 import { CreateSegment } from '../segments/index.js';
 import { CreateTag, TagContacts } from '../tags/index.js';
@@ -192,8 +192,8 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
     await run(ConfirmSignature, { requestId, isProved: true });
   }
 
-  await run<CreateForm, object>(CreateForm, {
-    name: 'Get updates',
+  await run(UpdateForm, {
+    formId: form.builtIn!.idIn(organizationId),
     text: 'News about our rivers, about once a month.',
     fields: [
       { field: 'firstName', required: false },
