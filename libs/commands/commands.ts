@@ -10,7 +10,6 @@ import {
   type Folded,
   GivenUp,
   type Guard,
-  initialState,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
 import { type Input, type RequestContext, RpcError } from '#libs/rpc';
@@ -183,7 +182,7 @@ export class Commands {
       const writes = [writeTo(decider, recordId, before.version, events)];
       return { recordId, writes, ...(await complete(before, events)) };
     });
-    if (loaded && version === loaded.version) return loaded;
+    if (loaded?.version === version) return loaded;
     if (!loaded || !recordedAt) return this.records.look(decider, organizationId, recordId, { version });
     // The decision was stored unchanged, so nothing has to be read again.
     const state = events.reduce((before, event) => decider.evolve(before, event, recordedAt), loaded.state);

@@ -6,7 +6,7 @@ import { inputOf, OperationRunner } from '#libs/rpc';
 import { type Due, type Subscription, type Timer } from '#libs/subscriptions';
 import { localeIn } from '#locales';
 import { AskToConfirm, EndRequests } from '../confirmations/index.js';
-import { senderOf, SiteAddress } from '../organizations/index.js';
+import { sender, senderId, SiteAddress } from '../organizations/index.js';
 import { type PetitionForm, PetitionForms } from '../petitions/index.js';
 import { ConfirmSignUp } from './confirm-sign-up.js';
 import { exists, form } from './form.js';
@@ -38,7 +38,8 @@ export class FormCompletion implements OnModuleInit {
   /** @param title null for the site's own, in the organization's language. */
   async titleOf(organizationId: string, title: string | null): Promise<string> {
     if (title !== null) return title;
-    return localeIn((await senderOf(this.reader, organizationId)).language).site.signUp.title;
+    const { state } = await this.reader.look(sender, organizationId, senderId(organizationId));
+    return localeIn(state.language).site.signUp.title;
   }
 
   /** null if the operator has disabled the public site. */
