@@ -85,6 +85,7 @@ try {
     const storageState = await signIn(organization.id);
     const pages = await findPages(storageState, [
       `/dashboard/${organization.id}`,
+      `/dashboard/${organization.id}/styleguide`,
       '/dashboard/account',
       ...organization.site,
     ]);

@@ -1,5 +1,6 @@
 import { documentOf, headersOf, html, type Html, type Page, trusted } from '#libs/pages';
 import { type DashboardWords } from '#locales';
+import { Icon } from './icons.js';
 import { type Person } from './people.js';
 import { isOpenTo, navigation, type Section } from './sections.js';
 import { styleFor } from './style.js';
@@ -119,7 +120,7 @@ function FramedBy(options: PageOptions, person: Person): Html {
       .map(([name, { path }]) => {
         const href = `/dashboard/${person.organization!.id}${path === '' ? '' : `/${path}`}`;
         const current = name === section ? trusted(' aria-current="page"') : null;
-        return html`<li><a href="${href}"${current}>${words.sections[name]}</a></li>`;
+        return html`<li><a href="${href}"${current}>${Icon(name) ?? Icon('lists')}${words.sections[name]}</a></li>`;
       });
     const title = group === null ? null : html`<p>${words.groups[group]}</p>`;
     return links.length === 0 ? null : html`<div>${title}<ul>${links}</ul></div>`;

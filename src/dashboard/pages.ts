@@ -18,6 +18,7 @@ import { postPages } from './posts/pages.js';
 import { publishableKeyPages } from './publishable-keys/pages.js';
 import { searchPages } from './search-pages.js';
 import { segmentPages } from './segments/pages.js';
+import { styleGuidePage } from './style-guide.js';
 import { suppressionPages } from './suppressions/pages.js';
 import { teamPages } from './team/pages.js';
 import { webhookPages } from './webhooks/pages.js';
@@ -46,6 +47,7 @@ export const PAGES: PageDefinition[] = [
   ...outboxPages,
   ...historyPages,
   ...systemStatusPages,
+  styleGuidePage,
 ];
 
 const ID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';

@@ -17,6 +17,7 @@ import {
   CopyOf,
 } from '#libs/pages';
 import { type DashboardWords } from '#locales';
+import { Icon } from './icons.js';
 import { type Address, type FormInput, type PageContext } from './page-context.js';
 
 /** Distinguishes two identical forms from one form that was sent twice. */
@@ -52,10 +53,10 @@ export function numberIn({ dates }: DashboardWords, number: number): string {
 /** Pages that ask whether to end something for good. Links to them are red. */
 const ENDS = /\/(delete|erase|revoke|remove|cancel)$/;
 
-/** @param to relative to the organization. */
+/** @param to relative to the organization. Its last part, such as `new`, chooses the icon. */
 export function ButtonLink(address: Address, to: string, text: string, isPlain = false): Html {
   const kind = ENDS.test(to) ? ' final' : isPlain ? ' plain' : '';
-  return html`<a class="button${kind}" href="${address.path(to)}">${text}</a>`;
+  return html`<a class="button${kind}" href="${address.path(to)}">${Icon(/[^/?]*(?=\?|$)/.exec(to)![0])}${text}</a>`;
 }
 
 /** Leads to the public page of a record; null if it has none. */

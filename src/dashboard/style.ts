@@ -25,11 +25,12 @@ h2{margin-bottom:var(--space-2)}.lead{max-width:42rem;margin-bottom:var(--space-
 .ways a:hover{background:var(--sheet)}
 .ways a[aria-current]{background:var(--sheet);box-shadow:inset 3px 0 var(--accent);font-weight:600}
 .menu summary{display:inline-flex;gap:var(--space-2);align-items:center;min-height:2.75rem;font-weight:600}.menu summary::before{content:"☰"}
-.menu .ways{columns:2;column-gap:var(--space-3)}.menu .ways div{break-inside:avoid}.menu .ways a{min-height:2.25rem}
+.menu .ways{columns:2;column-gap:var(--space-2)}.menu .ways div{break-inside:avoid}.menu .ways a{min-height:2.25rem;padding:0 .25rem;hyphens:auto}.menu .icon{width:1.125rem;height:1.125rem;margin-right:.375rem}
 .beside-ways{display:none}
 .done{padding:var(--space-2) var(--space-3);border-left:4px solid var(--good);border-radius:.25rem;background:var(--sheet)}.done>:last-child,.empty>:last-child{margin-bottom:0}
 .away{margin:0;padding:var(--space-2) var(--space-4);background:var(--fault);color:var(--ground);font-weight:600}
 .back{margin:0 0 var(--space-2)}
+.icon{flex:none;width:1.25rem;height:1.25rem;margin-right:.5rem;vertical-align:-.25rem;fill:none;stroke:currentColor;stroke-width:1.5;stroke-linecap:round;stroke-linejoin:round}.ways .icon{margin-right:.4rem;stroke-width:1.35;color:var(--quiet)}.ways [aria-current] .icon{color:var(--accent)}.actions .icon{margin-left:-.25rem}
 .button{min-height:var(--height);padding:calc((var(--height) - 1.5em)/2 - 1px) var(--space-3);border-width:1px;border-radius:.375rem;font-weight:600;line-height:1.5}
 .plain{border-color:var(--edge);color:var(--ink)}.plain:hover{background:var(--sheet);text-decoration:none}
 .final{border-color:var(--fault);background:var(--ground);color:var(--fault)}form .final{background:var(--fault);color:var(--ground)}
@@ -121,7 +122,7 @@ form .button{margin-bottom:var(--space-1)}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}}
 @media (min-width:60rem){
-.frame{display:grid;grid-template-columns:13rem minmax(0,1fr);gap:0 var(--space-5)}
+.frame{display:grid;grid-template-columns:14rem minmax(0,1fr);gap:0 var(--space-4)}
 .seek{display:block}
 .beside-ways{position:sticky;top:0;display:block;align-self:start;max-height:100vh;overflow-y:auto;padding:var(--space-3) 0}.menu{display:none}}`;
 

@@ -79,6 +79,10 @@ export const common: typeof en = {
   copy: 'Kopieren',
   copied: 'Kopiert',
   away: 'Der Server antwortet nicht. Diese Seite ist möglicherweise veraltet.',
+  styleGuide: {
+    title: 'Styleguide',
+    text: 'Alle Bausteine des Dashboards, dargestellt vom selben Code wie auf den Seiten.',
+  },
   asTable: 'Als Tabelle anzeigen',
   ofAll: (some, all) => `${some} von ${all}`,
   plotSummary: (plot) =>

@@ -76,6 +76,10 @@ export const common = {
   quoted: (text: string) => `“${text}”`,
   further: 'continued',
   nextPage: 'Next page',
+  styleGuide: {
+    title: 'Style guide',
+    text: 'Every component of the dashboard, rendered by the code that its pages use.',
+  },
   asTable: 'Show as table',
   copy: 'Copy',
   copied: 'Copied',
