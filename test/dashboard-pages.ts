@@ -416,7 +416,7 @@ export const TABLE: Record<string, PageEntry> = {
   'history/checkpoint/consistency': { see: AUDITORS },
   'history/verify': { see: AUDITORS },
   workings: { see: AUDITORS },
-  styleguide: { see: ['OWNER'], act: ['OWNER'], acted: 200, isTrial: true },
+  styleguide: { see: ['OWNER'] },
   team: { see: ROLES },
   'team/export': { see: ROLES },
   'team/invitations': { see: ROLES },

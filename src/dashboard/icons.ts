@@ -42,6 +42,8 @@ const icons = new Map(
   ]),
 );
 
+icons.set('erase', icons.get('delete')!);
+
 /** An icon, which never replaces a text; null if there is none. */
 export function Icon(name: string): Html | null {
   return icons.get(name) ?? null;

@@ -36,8 +36,6 @@ export const styleGuidePage: PageDefinition = {
     const sections = Object.entries(componentsIn(context)).map(([name, shown]) => SectionOf(name, shown));
     return context.view.page({ title, content: html`<p class="lead">${text}</p>${sections}` });
   },
-  // Its forms change nothing.
-  act: ({ form }) => Promise.resolve(form.again()),
 };
 
 /** The components by their names in `parts.ts`. All texts are those of other pages. */

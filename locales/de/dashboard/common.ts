@@ -81,7 +81,7 @@ export const common: typeof en = {
   away: 'Der Server antwortet nicht. Diese Seite ist möglicherweise veraltet.',
   styleGuide: {
     title: 'Styleguide',
-    text: 'Alle Bausteine des Dashboards, dargestellt vom selben Code wie auf den Seiten.',
+    text: 'Alle Bausteine des Dashboards, dargestellt vom selben Code wie auf den Seiten. Die Formulare hier lassen sich nicht absenden.',
   },
   asTable: 'Als Tabelle anzeigen',
   ofAll: (some, all) => `${some} von ${all}`,

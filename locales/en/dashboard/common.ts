@@ -78,7 +78,7 @@ export const common = {
   nextPage: 'Next page',
   styleGuide: {
     title: 'Style guide',
-    text: 'Every component of the dashboard, rendered by the code that its pages use.',
+    text: 'Every component of the dashboard, rendered by the code that its pages use. The forms here can’t be sent.',
   },
   asTable: 'Show as table',
   copy: 'Copy',
