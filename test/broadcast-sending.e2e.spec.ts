@@ -142,7 +142,7 @@ it.each(
   expect(mail.accepted).toHaveLength(4);
 });
 
-it('waits and logs while the mail server is unavailable, and loses no message', async () => {
+longIt('waits and logs while the mail server is unavailable, and loses no message', async () => {
   const server = await serverWith();
   const from = server.log.length;
   const broadcastId = await newBroadcast(server, 30);

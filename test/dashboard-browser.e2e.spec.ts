@@ -5,7 +5,7 @@ import { Browser, findChromium, type Look, type Window } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { faultIn } from '../src/dashboard/index.js';
 import { Api, type Client } from './harness.js';
-import { isLong, someOf } from './length.js';
+import { isLong, longIt, someOf } from './length.js';
 import { invitationTo, linkTo } from './people-in.js';
 import { eventually } from './processes.js';
 import { ageForm } from './petition-page.js';
@@ -243,7 +243,7 @@ inBrowser('in Chromium', () => {
       await requireGood();
     });
 
-    it('an API key is created, shown once, and works', async () => {
+    longIt('an API key is created, shown once, and works', async () => {
       const { keys } = words;
       await open('keys');
       await requireGood();
@@ -350,7 +350,7 @@ inBrowser('in Chromium', () => {
     });
   });
 
-  it('a page with live updates keeps the reader’s place, and can be paused', async () => {
+  longIt('a page with live updates keeps the reader’s place, and can be paused', async () => {
     const window = await browser.open({});
     const { page } = window;
     const { live, broadcasts } = DASHBOARD.en;

@@ -2,7 +2,7 @@ import { Client as Connection } from 'pg';
 import { type PostgresServer, startPostgres } from '#libs/testing';
 import { type Answer, type Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
-import { isLong, longIt, someOf } from './length.js';
+import { isLong, longDescribe, longIt, someOf } from './length.js';
 
 let postgres: PostgresServer;
 let deployment: Deployment;
@@ -83,7 +83,7 @@ it('while PostgreSQL is frozen, every request gets 503, most of them immediately
   await expectDoneOnce(keys.slice(0, 20));
 });
 
-it('PostgreSQL stopped: logs the problem with its fix once, and its end once', async () => {
+longIt('PostgreSQL stopped: logs the problem with its fix once, and its end once', async () => {
   const isOver = () => {
     const last = server.log.findLast(({ message }) =>
       ['database problem', 'the database works again'].includes(message),
@@ -179,7 +179,7 @@ longIt(
   },
 );
 
-describe('writes that fail', () => {
+longDescribe('writes that fail', () => {
   const asSuperuser = async (statement: string) => {
     const url = new URL(postgres.url);
     url.pathname = new URL(deployment.database.url).pathname;

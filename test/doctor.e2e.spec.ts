@@ -29,6 +29,7 @@ import { openRuntime } from '../src/server/index.js';
 import { programVersion } from '../src/environment/index.js';
 import { command } from './commands.js';
 import { CLI, cli, Deployment, type Environment, eventually, Program } from './processes.js';
+import { longIt } from './length.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 const OTHER_KEY = Buffer.alloc(32, 8).toString('base64');
@@ -548,7 +549,7 @@ function expectFindings(found: readonly Examined[], findings: readonly Finding[]
   expect(found.map(({ message }) => message).join()).not.toContain('This check failed');
 }
 
-it('reports a Redis that evicts, is nearly full, is a replica, or hangs', async () => {
+longIt('reports a Redis that evicts, is nearly full, is a replica, or hangs', async () => {
   const one = await startRedis();
   const admin = new Redis(one.url);
   const REDIS_URL = one.url;
@@ -672,7 +673,7 @@ it('reports email without a server or sender, and email that cannot be sent', as
   ]);
 });
 
-it('reports sessions that wait for a lock', async () => {
+longIt('reports sessions that wait for a lock', async () => {
   const environment = { DATABASE_URL: urlOf(locked.name), ENCRYPTION_KEY };
   const waits = problem('activity', /^1 session has waited for a lock for more than 5 s, blocked by \d+\.$/);
   await eventually(async () => expectFinding(await diagnose(environment), waits));
@@ -858,7 +859,7 @@ it('creates no migrations, projections or keys in an empty database', async () =
 });
 
 // This test is last, because it turns the cluster into a replica.
-it('reports a database that is a replica, keeps no log to restore from, and is frozen', async () => {
+longIt('reports a database that is a replica, keeps no log to restore from, and is frozen', async () => {
   await asSuperuser('postgres', async (run) => {
     await run('ALTER SYSTEM SET wal_level = minimal');
     await run('ALTER SYSTEM SET archive_mode = off');

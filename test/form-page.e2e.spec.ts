@@ -1,6 +1,7 @@
 import { call, Public, randomAddress } from './petition-page.js';
 import { type Client } from './harness.js';
 import { eventually } from './processes.js';
+import { longIt } from './length.js';
 
 let people: Public;
 let client: Client;
@@ -279,7 +280,7 @@ describe('a sign-up form', () => {
     expect(await numbers(form)).toEqual([0, 1]);
   });
 
-  it('counts honest people among 200 bots', async () => {
+  longIt('counts honest people among 200 bots', async () => {
     const form = await publish();
     const bots: number[] = [];
     for (let n = 0; n < 200; n += 10) {

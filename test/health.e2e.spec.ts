@@ -3,6 +3,7 @@ import { DatabaseMonitor } from '#libs/operations';
 import { METRICS } from '../src/server/index.js';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 import { eventually } from './processes.js';
+import { longIt } from './length.js';
 
 let api: Api;
 let gate: DatabaseGate;
@@ -100,7 +101,7 @@ describe('ready', () => {
     expect(body.data).not.toHaveProperty('sealing');
   });
 
-  it('stays 200 and degraded during an incident of a second, and the metric agrees', async () => {
+  longIt('stays 200 and degraded during an incident of a second, and the metric agrees', async () => {
     await until(({ status }) => status === 200);
     const watch = api.instances[0]!.app.get(DatabaseMonitor);
     gate.shut();

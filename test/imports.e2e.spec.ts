@@ -7,7 +7,7 @@ import { inputOf, OperationRunner, systemContext } from '#libs/rpc';
 import { RequestSignature } from '../src/petitions/index.js';
 import { endedImport, findImport, recordsIn, text } from './background-imports.js';
 import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
-import { isLong } from './length.js';
+import { isLong, longDescribe } from './length.js';
 import { signedIn } from './people-in.js';
 import { Deployment, eventually, inParallel } from './processes.js';
 
@@ -643,7 +643,7 @@ describe('undo-import', () => {
   });
 });
 
-describe('if an instance is killed in the middle', () => {
+longDescribe('if an instance is killed in the middle', () => {
   it('another one finishes the import and the undo: each row exactly once, with exact counts', async () => {
     const deployment = await Deployment.create();
     const organization = await deployment.organization();

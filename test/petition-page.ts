@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { type Challenge } from 'altcha-lib/v1/types';
 import { type Page } from 'playwright-core';
 import { type AcceptedMail, type RedisServer, SmtpServer, startRedis } from '#libs/testing';
 import { formToken } from '../src/site/index.js';
@@ -158,4 +160,13 @@ export async function call(client: Client, operation: string, input: object): Pr
 export function randomAddress(): string {
   const part = () => Math.floor(Math.random() * 256);
   return `10.${part()}.${part()}.${part()}`;
+}
+
+/** The field `altcha` for a challenge. Computes the hashes at once, ten times as fast as a browser. */
+export function proofOfWork(task: Challenge): string {
+  const isNumber = (number: number) =>
+    createHash('sha256').update(`${task.salt}${number}`).digest('hex') === task.challenge;
+  let number = 0;
+  while (number <= task.maxnumber && !isNumber(number)) number += 1;
+  return Buffer.from(JSON.stringify({ ...task, number })).toString('base64');
 }

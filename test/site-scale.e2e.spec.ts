@@ -1,9 +1,8 @@
-import { solveChallenge } from 'altcha-lib/v1';
 import { type Challenge } from 'altcha-lib/v1/types';
 import { type CountingProxy, startCountingProxy } from '#libs/testing';
 import { Browser, findChromium } from './browser.js';
 import { isLong } from './length.js';
-import { ageForm, call, linkIn, Public, type PetitionPage } from './petition-page.js';
+import { ageForm, call, linkIn, type PetitionPage, proofOfWork, Public } from './petition-page.js';
 import { eventually } from './processes.js';
 
 /** The number of signers. SITE_PEOPLE sets it. */
@@ -166,11 +165,8 @@ describe('CAPTCHA=altcha', () => {
     at = people.api.instances.length - 1;
   });
 
-  const proof = async () => {
-    const task = (await (await fetch(`${origin}/site/challenge`)).json()) as Challenge;
-    const solution = await solveChallenge(task.challenge, task.salt, task.algorithm, task.maxnumber).promise;
-    return Buffer.from(JSON.stringify({ ...task, number: solution!.number })).toString('base64');
-  };
+  const proof = async () =>
+    proofOfWork((await (await fetch(`${origin}/site/challenge`)).json()) as Challenge);
 
   it('a signer with a proof of work signs; without one, or with a used one, they must confirm as suspicious', async () => {
     const page = await people.petition({ confirmation: 'NONE' });

@@ -287,69 +287,72 @@ describe('servers with witnesses', () => {
     },
   );
 
-  it('raise an alarm if their database was restored from an older copy and changed, until it is resolved', async () => {
-    let longest = 0;
-    await eventually(async () => {
-      const { checkpoint } = await handedOut();
-      expect(await cosigners(checkpoint)).toEqual([true, true, false]);
-      longest = sizeOf(checkpoint);
-      // The log of all organizations grows after each history, and is cosigned after that.
-      const missing = await own.database.source.query(
-        `SELECT organization_id FROM signed_notes n WHERE note IS NOT NULL AND NOT EXISTS (
+  longIt(
+    'raise an alarm if their database was restored from an older copy and changed, until it is resolved',
+    async () => {
+      let longest = 0;
+      await eventually(async () => {
+        const { checkpoint } = await handedOut();
+        expect(await cosigners(checkpoint)).toEqual([true, true, false]);
+        longest = sizeOf(checkpoint);
+        // The log of all organizations grows after each history, and is cosigned after that.
+        const missing = await own.database.source.query(
+          `SELECT organization_id FROM signed_notes n WHERE note IS NOT NULL AND NOT EXISTS (
            SELECT FROM cosigned_notes c WHERE c.organization_id = n.organization_id AND cardinality(c.keys) >= 2
              AND split_part(c.note, E'\\n\\n', 1) = split_part(n.note, E'\\n\\n', 1))`,
+        );
+        expect(missing).toEqual([]);
+      });
+      await Promise.all(servers.map((server) => server.end('SIGTERM')));
+      servers = [await backup.startServer(configured())];
+      const [fork] = servers;
+      client = client.at(fork!.origin);
+      await write();
+      const ofClient = ({ organizationId }: { [field: string]: any }) =>
+        organizationId === client.organizationId;
+      const alarms = () => lines('a witness contradicts the history').filter(ofClient);
+      await eventually(() => expect(alarms()).toHaveLength(2));
+      expect(alarms()[0]).toMatchObject({
+        ...{ level: 'error', organizationId: client.organizationId },
+        reason: expect.stringContaining(`a checkpoint of ${longest} events`),
+      });
+      const health = async () =>
+        (await new Client(fork!.origin, '', HEALTH_TOKEN).request('GET', '/health/ready')).body.data;
+      // One for its history, and one for the log of all organizations.
+      await eventually(async () =>
+        expect(await health()).toMatchObject({ status: 'degraded', witnesses: { contradicted: 2 } }),
       );
-      expect(missing).toEqual([]);
-    });
-    await Promise.all(servers.map((server) => server.end('SIGTERM')));
-    servers = [await backup.startServer(configured())];
-    const [fork] = servers;
-    client = client.at(fork!.origin);
-    await write();
-    const ofClient = ({ organizationId }: { [field: string]: any }) =>
-      organizationId === client.organizationId;
-    const alarms = () => lines('a witness contradicts the history').filter(ofClient);
-    await eventually(() => expect(alarms()).toHaveLength(2));
-    expect(alarms()[0]).toMatchObject({
-      ...{ level: 'error', organizationId: client.organizationId },
-      reason: expect.stringContaining(`a checkpoint of ${longest} events`),
-    });
-    const health = async () =>
-      (await new Client(fork!.origin, '', HEALTH_TOKEN).request('GET', '/health/ready')).body.data;
-    // One for its history, and one for the log of all organizations.
-    await eventually(async () =>
-      expect(await health()).toMatchObject({ status: 'degraded', witnesses: { contradicted: 2 } }),
-    );
-    const { metricsPort } = fork!.log.find(({ message }) => message === 'listening')!;
-    const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-    expect(scraped).toMatch(/\nadvocacy_contradicted_organizations 2\n/);
-    expect(scraped).toMatch(/\nadvocacy_witnesses_failing \d\n/);
-    const environment = { ...backup.environment, ...configured() };
-    const status = await command(['--json', 'history', 'status'], environment);
-    const { contradicted } = JSON.parse(status.stdout);
-    expect([status.status, contradicted.filter(ofClient).length, contradicted.length]).toEqual([1, 2, 4]);
-    const doctor = await command(['doctor'], environment);
-    expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('contradicts the history of organization');
+      const { metricsPort } = fork!.log.find(({ message }) => message === 'listening')!;
+      const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+      expect(scraped).toMatch(/\nadvocacy_contradicted_organizations 2\n/);
+      expect(scraped).toMatch(/\nadvocacy_witnesses_failing \d\n/);
+      const environment = { ...backup.environment, ...configured() };
+      const status = await command(['--json', 'history', 'status'], environment);
+      const { contradicted } = JSON.parse(status.stdout);
+      expect([status.status, contradicted.filter(ofClient).length, contradicted.length]).toEqual([1, 2, 4]);
+      const doctor = await command(['doctor'], environment);
+      expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('contradicts the history of organization');
 
-    // A longer history than the witnesses have seen, and still a different one.
-    for (let n = 0; n < longest; n += 1) await write();
-    const asked = one.asked.length;
-    await eventually(async () => {
-      const { checkpoint, witnessed } = await handedOut();
-      expect([sizeOf(checkpoint) > longest, witnessed]).toEqual([true, null]);
-      expect(one.asked.slice(asked)).toContain(readNote(checkpoint).text.slice(0, -1));
-    });
-    expect(alarms()).toHaveLength(2);
+      // A longer history than the witnesses have seen, and still a different one.
+      for (let n = 0; n < longest; n += 1) await write();
+      const asked = one.asked.length;
+      await eventually(async () => {
+        const { checkpoint, witnessed } = await handedOut();
+        expect([sizeOf(checkpoint) > longest, witnessed]).toEqual([true, null]);
+        expect(one.asked.slice(asked)).toContain(readNote(checkpoint).text.slice(0, -1));
+      });
+      expect(alarms()).toHaveLength(2);
 
-    // The operators of the witnesses decide to accept this history.
-    for (const state of [one.state, join(directory.path, 'asked')]) {
-      // Deleting the folder would fail whenever the running witness stores something in it.
-      await rename(state, `${state}-before`);
-      await WitnessState.open(state);
-    }
-    await write();
-    await eventually(async () => expect(await health()).toMatchObject({ witnesses: { contradicted: 0 } }));
-    await eventually(() => expect(lines('cosigns the history again').filter(ofClient)).toHaveLength(2));
-    expect(await cosigners((await handedOut()).witnessed)).toEqual([true, true, false]);
-  });
+      // The operators of the witnesses decide to accept this history.
+      for (const state of [one.state, join(directory.path, 'asked')]) {
+        // Deleting the folder would fail whenever the running witness stores something in it.
+        await rename(state, `${state}-before`);
+        await WitnessState.open(state);
+      }
+      await write();
+      await eventually(async () => expect(await health()).toMatchObject({ witnesses: { contradicted: 0 } }));
+      await eventually(() => expect(lines('cosigns the history again').filter(ofClient)).toHaveLength(2));
+      expect(await cosigners((await handedOut()).witnessed)).toEqual([true, true, false]);
+    },
+  );
 });

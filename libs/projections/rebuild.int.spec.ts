@@ -301,7 +301,7 @@ const endingAbove = (most: number): Projection => {
   return { ...things, apply };
 };
 
-it('rebuild and verify finish with smaller pages if pages lose their connection', async () => {
+longIt('rebuild and verify finish with smaller pages if pages lose their connection', async () => {
   const writer = await open();
   const id = uuidv7();
   for (let version = 0; version < 30; version += 1) await count(writer, id, version);
@@ -334,7 +334,7 @@ it('rebuild applies no event twice if the connection is lost after PostgreSQL ha
   expect(await times(writer, id)).toBe(3);
 });
 
-it('rebuild reports the cause and the position if it gives up', async () => {
+longIt('rebuild reports the cause and the position if it gives up', async () => {
   const writer = await open();
   await count(writer, uuidv7(), 0);
   const { projections } = await open(endingAbove(0));
