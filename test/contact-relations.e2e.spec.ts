@@ -223,7 +223,7 @@ const watched = (source: Sql, plans: Plan[]): Sql => ({
   },
 });
 
-it('lists of what belongs to a contact use the index by contact, beside 20,000 links of others', async () => {
+it('lists of what belongs to a contact use the index by contact, beside 5,000 links of others', async () => {
   const { source } = api.instances[0]!.runtime;
   const { contactId } = await related();
   const { organizationId } = own;
@@ -231,7 +231,7 @@ it('lists of what belongs to a contact use the index by contact, beside 20,000 l
   for (const { linkTable } of [tags, lists, petitions]) {
     await source.query(
       `INSERT INTO ${linkTable} (organization_id, id, record_id, subject_id, created_at, created_position)
-       SELECT $1, gen_random_uuid(), $2, gen_random_uuid(), now(), n FROM generate_series(1, 20000) n`,
+       SELECT $1, gen_random_uuid(), $2, gen_random_uuid(), now(), n FROM generate_series(1, 5000) n`,
       [organizationId, uuidv7()],
     );
     await source.query(`ANALYZE ${linkTable}`);
@@ -253,7 +253,7 @@ it('lists of what belongs to a contact use the index by contact, beside 20,000 l
   }
 });
 
-it('comments are found by their state, among 60,000 of the petition', async () => {
+it('comments are found by their state, among 10,000 of the petition', async () => {
   const { source, store } = api.instances[0]!.runtime;
   const { petitionId } = await own.a('petition');
   const { organizationId } = own;
@@ -261,8 +261,8 @@ it('comments are found by their state, among 60,000 of the petition', async () =
     `INSERT INTO ${petitions.linkTable!}
        (organization_id, id, record_id, subject_id, created_at, created_position, detail, comment_state)
      SELECT $1, gen_random_uuid(), $2, gen_random_uuid(), now() + n * interval '1 ms', n, 'x',
-       CASE WHEN n < 5 OR n > 59990 THEN 'SHOWN' WHEN n < 30000 THEN 'WAITING' ELSE 'HIDDEN' END
-     FROM generate_series(1, 60000) n`,
+       CASE WHEN n < 5 OR n > 9990 THEN 'SHOWN' WHEN n < 5000 THEN 'WAITING' ELSE 'HIDDEN' END
+     FROM generate_series(1, 10000) n`,
     [organizationId, petitionId],
   );
   await source.query(`ANALYZE ${petitions.linkTable!}`);

@@ -90,7 +90,7 @@ inBrowser('in Chromium', () => {
       window.requireQuiet(api.origin, /status of 422/);
     });
 
-    it('a colleague joins with an emailed invitation, and later signs in with a link', async () => {
+    longIt('a colleague joins with an emailed invitation, and later signs in with a link', async () => {
       await open('team');
       await follow(words.team.invite);
       await press(words.team.inviting.button);
@@ -298,56 +298,59 @@ inBrowser('in Chromium', () => {
       await page.unroute('**/history/export');
     });
 
-    it('a mistyped key or checkpoint is an error at its field and no alarm, and the keyboard focus follows', async () => {
-      const { verifying } = words.history;
-      await open('history/verify');
-      const result = page.locator('[data-result]');
-      const [key, checkpoint] = [page.locator('#key'), page.locator('#checkpoint')];
-      const good = { key: await key.inputValue(), checkpoint: await checkpoint.inputValue() };
-      const isAt = (place: Locator) =>
-        place.evaluate((element) => element === element.ownerDocument.activeElement);
-      for (const [field, text] of [
-        [key, 'advocacy-api+00000000+AAAA'],
-        [key, 'rubbish'],
-        [key, ''],
-        [checkpoint, 'rubbish'],
-      ] as const) {
-        await key.fill(good.key);
-        await checkpoint.fill(good.checkpoint);
-        await field.fill(text);
+    longIt(
+      'a mistyped key or checkpoint is an error at its field and no alarm, and the keyboard focus follows',
+      async () => {
+        const { verifying } = words.history;
+        await open('history/verify');
+        const result = page.locator('[data-result]');
+        const [key, checkpoint] = [page.locator('#key'), page.locator('#checkpoint')];
+        const good = { key: await key.inputValue(), checkpoint: await checkpoint.inputValue() };
+        const isAt = (place: Locator) =>
+          place.evaluate((element) => element === element.ownerDocument.activeElement);
+        for (const [field, text] of [
+          [key, 'advocacy-api+00000000+AAAA'],
+          [key, 'rubbish'],
+          [key, ''],
+          [checkpoint, 'rubbish'],
+        ] as const) {
+          await key.fill(good.key);
+          await checkpoint.fill(good.checkpoint);
+          await field.fill(text);
+          await press(verifying.start);
+          await page.locator('.field.wrong').waitFor();
+          expect([
+            await isAt(field),
+            await field.getAttribute('aria-invalid'),
+            await result.innerText(),
+          ]).toEqual([true, 'true', '']);
+          await requireGood(isLong || text === 'rubbish' ? 'a check with a fault' : undefined);
+        }
+        // A well-formed checkpoint of another history.
+        const [line = '', ...others] = good.checkpoint.split('\n');
+        await checkpoint.fill([line, '7', ...others.slice(1)].join('\n'));
         await press(verifying.start);
-        await page.locator('.field.wrong').waitFor();
-        expect([
-          await isAt(field),
-          await field.getAttribute('aria-invalid'),
-          await result.innerText(),
-        ]).toEqual([true, 'true', '']);
-        await requireGood(isLong || text === 'rubbish' ? 'a check with a fault' : undefined);
-      }
-      // A well-formed checkpoint of another history.
-      const [line = '', ...others] = good.checkpoint.split('\n');
-      await checkpoint.fill([line, '7', ...others.slice(1)].join('\n'));
-      await press(verifying.start);
-      await result.getByText(verifying.unfitting).waitFor();
-      expect(await result.innerText()).not.toContain(verifying.wrong);
-      // Surrounded by spaces, and empty.
-      for (const text of [`\n  ${good.checkpoint.replaceAll('\n', ' \n')}\n\n`, '']) {
-        await checkpoint.fill(text);
+        await result.getByText(verifying.unfitting).waitFor();
+        expect(await result.innerText()).not.toContain(verifying.wrong);
+        // Surrounded by spaces, and empty.
+        for (const text of [`\n  ${good.checkpoint.replaceAll('\n', ' \n')}\n\n`, '']) {
+          await checkpoint.fill(text);
+          await press(verifying.start);
+          await result.getByText(verifying.ok).waitFor();
+          expect(await isAt(result)).toBe(true);
+        }
+        // A download that never ends can be stopped and restarted.
+        await page.route('**/history/export', () => undefined);
+        await press(verifying.start);
+        expect(await isAt(page.getByRole('button', { name: verifying.stop }))).toBe(true);
+        await press(verifying.stop);
+        await result.getByText(verifying.stopped).waitFor();
+        expect(await isAt(result)).toBe(true);
+        await page.unroute('**/history/export');
         await press(verifying.start);
         await result.getByText(verifying.ok).waitFor();
-        expect(await isAt(result)).toBe(true);
-      }
-      // A download that never ends can be stopped and restarted.
-      await page.route('**/history/export', () => undefined);
-      await press(verifying.start);
-      expect(await isAt(page.getByRole('button', { name: verifying.stop }))).toBe(true);
-      await press(verifying.stop);
-      await result.getByText(verifying.stopped).waitFor();
-      expect(await isAt(result)).toBe(true);
-      await page.unroute('**/history/export');
-      await press(verifying.start);
-      await result.getByText(verifying.ok).waitFor();
-    });
+      },
+    );
   });
 
   longIt('a page with live updates keeps the reader’s place, and can be paused', async () => {

@@ -425,7 +425,7 @@ export class Api extends Product {
 type Host = { process: ChildProcess; url: string; origins: string[] };
 /** One per Jest worker. Test code is reloaded for each file, but globals persist. */
 const worker = globalThis as { sharedHost?: Promise<Host>; sharedEnd?: NodeJS.Timeout };
-/** An idle server uses 4 % of a core, including PostgreSQL, and the next file may need none. */
+/** The next file may need none, and servers react to the events of each other. */
 const IDLE_MS = 5_000;
 
 /**

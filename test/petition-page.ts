@@ -167,6 +167,6 @@ export function proofOfWork(task: Challenge): string {
   const isNumber = (number: number) =>
     createHash('sha256').update(`${task.salt}${number}`).digest('hex') === task.challenge;
   let number = 0;
-  while (number <= task.maxnumber && !isNumber(number)) number += 1;
+  while (number <= (task.maxnumber ?? 0) && !isNumber(number)) number += 1;
   return Buffer.from(JSON.stringify({ ...task, number })).toString('base64');
 }

@@ -10,9 +10,10 @@ import {
   type RowPage,
   search,
 } from './row-page.js';
+import { isLong } from '../../test/length.js';
 
 const [organizationId, other] = [uuidv7(), uuidv7()];
-const ROWS = 60_000;
+const ROWS = isLong ? 60_000 : 10_000;
 const NAMES = ['name', 'title'];
 
 let database: TestDatabase;
@@ -97,10 +98,10 @@ const FEW = 2_700;
 
 describe('search with trigrams', () => {
   it('finds a text anywhere in one of the columns, ignoring case', async () => {
-    const { rows } = await find(database, [search(NAMES, 'NUMBER 5999')]);
+    const { rows } = await find(database, [search(NAMES, 'NUMBER 999')]);
     expect(rows.map(({ name }) => name)).toEqual([
-      ...[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((digit) => `Thing number 5999${digit}`),
-      'Thing number 5999',
+      ...[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((digit) => `Thing number 999${digit}`),
+      'Thing number 999',
     ]);
     expect((await find(database, [search(NAMES, 'ïque')])).rows).toHaveLength(1);
   });
@@ -133,8 +134,8 @@ describe('search with trigrams', () => {
 
 describe('search without the extensions', () => {
   it('finds the beginning of a column', async () => {
-    expect((await find(bare, [search(NAMES, 'THING number 5999')])).rows).toHaveLength(11);
-    expect((await find(bare, [search(NAMES, 'number 5999')])).rows).toHaveLength(0);
+    expect((await find(bare, [search(NAMES, 'THING number 999')])).rows).toHaveLength(11);
+    expect((await find(bare, [search(NAMES, 'number 999')])).rows).toHaveLength(0);
   });
 
   it.each(['nobody is called that', 'Zanzibar', 'zz'])(

@@ -39,7 +39,6 @@ const LONGEST = [
   'test/dashboard-attacks',
   'test/contact-import',
   'test/webhook',
-  'test/erasure-files',
 ];
 
 export default class extends Sequencer {

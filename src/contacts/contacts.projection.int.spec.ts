@@ -14,7 +14,7 @@ import { DUPLICATE_REASONS } from './duplicates/duplicate-keys.js';
 import { DUPLICATES } from './duplicates/list-duplicates.js';
 
 /** `npm run test:long` asserts the same plans at a million. */
-const CONTACTS = isLong ? 1_000_000 : 20_000;
+const CONTACTS = isLong ? 1_000_000 : 8_000;
 const organizationId = uuidv7();
 /** A custom field in which most contacts have the value S. */
 const fieldId = uuidv7();
