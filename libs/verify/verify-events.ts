@@ -52,8 +52,9 @@ export async function verifyEvents(
     const count = missingOf(checkpoint, tree.size);
     // If nothing is between the last event and the checkpoint's position, an earlier event is missing.
     if (last >= checkpoint.position) return wrong(unprovedFrom, 'missing', `${count}, ${rest()}.`);
-    const newest = `These are the newest, after position ${last}, or others ${rest()}.`;
-    return wrong(last + 1, 'missing', `${count}. ${newest}`);
+    const newest = `the newest, after position ${last}`;
+    const others = tree.size === found.provedEvents ? '' : `, or others ${rest()}`;
+    return wrong(last + 1, 'missing', `${count}: ${newest}${others}.`);
   };
 
   if (size === 0 && !areSame(root, tree.root()))

@@ -55,7 +55,7 @@ export abstract class Submission extends Input {
   @Flag({
     default: false,
     description:
-      'Whether the person checked the box to subscribe to your emails. Show the text of the form’s consent next to it: that text ' +
+      'Whether the person ticked the box to subscribe to your emails. Show the text of the form’s consent next to it: that text ' +
       'is recorded, and the page that confirms shows it.',
   })
   subscribe!: boolean;
@@ -66,10 +66,11 @@ export abstract class Submission extends Input {
   @Text({
     max: 500,
     optional: true,
+    nullable: true,
     description:
       'The value of an input that people do not see. If a bot fills it in, the submission is suspicious.',
   })
-  website?: string;
+  website?: string | null;
 
   @Text({
     max: 2_000,

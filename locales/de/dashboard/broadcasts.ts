@@ -53,8 +53,9 @@ export const broadcasts: typeof en = {
     written: 'Feld',
     becomes: 'Eingefügter Text',
     organization: (field) => `Ihre Organisation: ${field}`,
-    petition: (field) =>
-      `Die Petition: ${field} (nur wenn Sie an die Unterzeichnenden einer einzigen Petition senden oder sie ausschließen)`,
+    petition: (field) => `Die Petition: ${field}`,
+    ofOnePetition:
+      'Verwenden Sie Felder der Petition nur, wenn Sie an die Unterzeichnenden einer einzigen Petition senden oder sie ausschließen.',
     unsubscribeUrl: 'Der persönliche Abmeldelink',
   },
   blocks: {
@@ -171,7 +172,7 @@ export const broadcasts: typeof en = {
     unsubscribed: 'Abgemeldet',
   },
   untracked:
-    'Öffnungen und Klicks werden nicht gemessen. Dafür wären ein verstecktes Bild und umgeschriebene Links nötig, die verraten, was jede Person liest, und E-Mail-Programme verfälschen die Zahlen.',
+    'Öffnungen und Klicks wurden bei dieser E-Mail nicht gezählt. Um Öffnungen zu zählen, wäre ein verstecktes Bild nötig, das verrät, was jede Person liest. Außerdem verfälschen E-Mail-Programme die Zahlen.',
   clicks: {
     title: 'Klicks',
     link: 'Link',

@@ -53,8 +53,9 @@ export const broadcasts = {
     written: 'Field',
     becomes: 'Inserted text',
     organization: (field: string) => `Your organization: ${field}`,
-    petition: (field: string) =>
-      `The petition: ${field} (only if you send to the signers of a single petition, or exclude them)`,
+    petition: (field: string) => `The petition: ${field}`,
+    ofOnePetition:
+      'Use fields of the petition only if you send to the signers of a single petition, or exclude them.',
     unsubscribeUrl: 'The recipient’s unsubscribe link',
   },
   blocks: {
@@ -175,7 +176,7 @@ export const broadcasts = {
     unsubscribed: 'Unsubscribed',
   },
   untracked:
-    'Opens and clicks are not tracked. Tracking would need a hidden picture and rewritten links that reveal what each person reads, and email programs falsify the numbers.',
+    'Opens and clicks were not counted for this email. Counting opens would need a hidden picture that reveals what each person reads, and email programs falsify the numbers.',
   clicks: {
     title: 'Clicks',
     link: 'Link',

@@ -2,7 +2,7 @@ export const outbox = {
   title: 'Outbox',
   text: 'This server is not connected to a mail server. It writes each email to a file, and no one receives it. These are your organization’s emails, with working links.',
   where: (folder: string) =>
-    `This server stores them in ${folder}. Other servers have their own folder. Emails stay until someone deletes the files, even emails to people who were deleted. Sign-in links for people who also belong to other organizations are stored only in files next to that folder.`,
+    `This server stores them in ${folder}. If there are several servers, each has its own folder. Emails stay until someone deletes the files, even if the recipient has been erased. Sign-in links for people who also belong to other organizations are not listed here. They are only in files next to that folder.`,
   none: { title: 'No emails yet', text: 'Emails appear here instead of being sent. Try inviting someone.' },
   search: (most: string) => `Address or subject (in the newest ${most} emails)`,
   subject: 'Subject',
@@ -12,7 +12,8 @@ export const outbox = {
   date: 'Date',
   written: 'Created',
   plain: 'Plain-text version',
-  links: 'Links open in a new window. A sign-in link signs you out here, so open it in a private window.',
+  links:
+    'Links open in a new window. If you follow a sign-in link, you are signed out here. Open it in a private window instead.',
   html: 'HTML version',
   frame: 'Email',
 };

@@ -14,7 +14,7 @@ export const petitions = {
   share: 'Share',
   lastDay: 'Closes',
   publish: 'Publish',
-  publishing: 'People will be able to sign it on its page.',
+  publishing: 'Visitors can then sign it on its page.',
   close: 'Close',
   closing:
     'People will no longer be able to sign it. Its page stays online, and you can reopen the petition.',
@@ -67,9 +67,9 @@ export const petitions = {
     consent: {
       text: 'Text of the checkbox to subscribe',
       hint: (preset: string) =>
-        `If you leave this blank: “${preset}”. Signers’ consent is recorded with the exact text that they saw.`,
+        `Leave empty to use “${preset}”. The consent of each signer is recorded with the exact text that they saw.`,
       organization: 'Your organization',
-      required: 'Only people who check this box can sign',
+      required: 'Only people who tick this box can sign',
     },
   },
   outcome: {

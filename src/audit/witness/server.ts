@@ -42,7 +42,10 @@ export function witnessServer(witness: Witness, tell: Tell): Server {
           tell({
             message: 'checkpoint rejected',
             status: added.status,
-            reason: added.body.trim(),
+            reason:
+              added.status === 409
+                ? `The proof does not start at the ${added.body.trim()} events that this witness has cosigned.`
+                : added.body.trim(),
             origin: originOf(body),
           });
         }

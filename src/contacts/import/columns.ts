@@ -452,11 +452,13 @@ export function isUnknownAnswer(
 
 /**
  * Names that mean something else if another column states who gets email: in exports of Substack, a subscription is paid. In those of
- * CiviCRM, "Do Not Mail" is about letters, and a double opt-in of Brevo is how someone consented.
+ * CiviCRM, "Do Not Mail" is about letters, and a double opt-in of Brevo is how someone consented. Mailchimp's time
+ * zones have an offset of 0 or 1 hours.
  */
 const SETTLED: [name: RegExp, by: RegExp][] = [
   [/^subscription(type|plan|interval)$/, /^/],
   [/^activesubscription$/, /^emaildisabled$/],
+  [/^(gmt|dst)off$/, /^timezone$/],
   [/^donotmail$/, /^donotemail$/],
   [/^doubleoptin$/, /^emailblacklisted$/],
 ];

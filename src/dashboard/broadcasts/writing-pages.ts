@@ -200,7 +200,7 @@ async function WritingOf(
       label: fields.countClicks,
       isTicked: like?.countClicks === true,
     }),
-    MergeFields(context.words, customFields),
+    MergeFields(context.words, customFields, context.words.broadcasts.mergeFields.ofOnePetition),
     like?.format === 'HTML' ? null : BlocksOf(context.words),
   ];
   const recipients = [
@@ -235,6 +235,7 @@ async function WritingOf(
 export function MergeFields(
   { broadcasts: { mergeFields }, fields }: DashboardWords,
   customFields: readonly FieldRecord[],
+  note?: string,
 ): Html {
   const called = (name: string) => fields[name] ?? name;
   const rows: [name: string, becomes: string][] = [
@@ -257,6 +258,7 @@ export function MergeFields(
       columns: [{ name: mergeFields.written }, { name: mergeFields.becomes }],
       rows: rows.map(([name, becomes]) => [html`<code>{{ ${name} }}</code>`, becomes]),
     })}
+    ${note === undefined ? '' : html`<p class="hint">${note}</p>`}
   </details>`;
 }
 
