@@ -219,7 +219,8 @@ async function findPages(storageState, starts) {
       queue.push(path);
       continue;
     }
-    if (!response.headers()['content-type']?.startsWith('text/html')) continue;
+    const headers = response.headers();
+    if (!headers['content-type']?.startsWith('text/html') || 'content-disposition' in headers) continue;
     found.set(name, path);
     for (const [, href] of (await response.text()).matchAll(/<a\b[^>]*?\shref="([^"]+)"/g)) {
       const { pathname, origin: other } = new URL(href.replaceAll('&amp;', '&'), origin + path);
