@@ -103,11 +103,12 @@ describe('@advocacy/client', () => {
     const csv = `email,subscribed\n3${prefix},true\n`;
     const parts = new Blob([csv]).stream();
     expect(await typed.contact.import(parts, { listId })).toMatchObject({ created: 1 });
+    await typed.contact.import([{ email: `4${prefix}`, subscribed: false }], { listId });
     const exported: (string | null)[] = [];
     for await (const { email } of typed.contact.export({ listId })) exported.push(email);
-    expect(exported).toEqual([0, 1, 2, 3].map((n) => `${n}${prefix}`));
+    expect(exported).toEqual([0, 1, 2, 3, 4].map((n) => `${n}${prefix}`));
     const table = await new Response(await typed.contact.export({ listId, format: 'csv' }).stream()).text();
-    expect(table.trimEnd().split('\n')).toHaveLength(5);
+    expect(table.trimEnd().split('\n')).toHaveLength(6);
     const asCsv = typed.contact.export({ listId, format: 'csv' })[Symbol.asyncIterator]();
     await expect(asCsv.next()).rejects.toThrow('Read it with stream()');
     const { imageId } = await typed.image.upload(flat(3, 2), { name: 'Dot' });

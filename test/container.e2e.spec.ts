@@ -71,6 +71,7 @@ describe('the Dockerfile', () => {
       expect(existsSync(here(join('app', main)))).toBe(true);
       const { scripts } = JSON.parse(read('package.json')) as { scripts: { start: string } };
       expect(scripts.start).toBe(['exec', program, ...settings, 'scripts/start.mjs'].join(' '));
+      expect(read('scripts/start.mjs')).toMatch(`#!/usr/bin/env -S ${[program, ...settings].join(' ')}\n`);
 
       const environment = { ...deployment.environment, PATH: `${here('usr/local/bin')}:${process.env.PATH}` };
       const advocacy = (...args: string[]) => new Program('advocacy', args, environment, '/').ended;

@@ -87,9 +87,9 @@ async function sendOnce<Result>(
 /** What to throw if `fetch` or reading a response failed. */
 export function connectionError(error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason;
-  return new ConnectionError('The connection to the server failed. The change may have been applied.', {
-    cause: error,
-  });
+  // After a timeout, browsers throw the reason of the signal, and other programs an error with it.
+  const { message } = error as Error;
+  return new ConnectionError(`The connection to the server failed: ${message}`, { cause: error });
 }
 
 async function errorOf(response: Response): Promise<ApiError> {

@@ -33,11 +33,11 @@ export type WriteOptions = RequestOptions & {
 export type UploadOptions = WriteOptions & {
   /** The format of the file. Default: the `type` of a Blob, NDJSON for objects, otherwise CSV or an image. */
   contentType?: string;
-  /** Receives the number of bytes sent so far. Not for strings, bytes and Blobs, which are sent as a whole. */
+  /** Receives the number of bytes sent so far. Not for files in memory, which are sent as a whole. */
   onProgress?: (bytes: number) => void;
 };
 
-/** A file, in memory or as a stream, or the objects of an NDJSON file. Only files in memory are sent again after a failure. */
+/** A file, or the objects of one. Strings, bytes, Blobs and arrays are in memory. Only those are sent again after a failure. */
 export type UploadBody =
   | string
   | Uint8Array

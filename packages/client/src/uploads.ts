@@ -11,6 +11,8 @@ export async function uploadOf(
   const preset = accepted.find((type) => type !== NDJSON)!;
   if (typeof file === 'string' || file instanceof Uint8Array) return { body: file, type: preset };
   if (file instanceof Blob) return { body: file, type: accepted.includes(file.type) ? file.type : preset };
+  if (Array.isArray(file))
+    return { body: file.map((row) => `${JSON.stringify(row)}\n`).join(''), type: NDJSON };
   const parts = file instanceof ReadableStream ? chunksOf(file) : iteratorOf(file);
   const first = await parts.next();
   const isFile = first.value instanceof Uint8Array || typeof first.value === 'string';
