@@ -78,16 +78,16 @@ type ParsedRow = { endsEarly?: boolean } & ({ cells: string[] } | { problem: str
 /** @param width cells of the header; undefined for the header itself. */
 function parseRow(record: Line, delimiter: string, width: number | undefined): ParsedRow {
   if (!('text' in record)) {
-    const first = record.firstLine === undefined ? undefined : parseCells(record.firstLine, delimiter);
+    const first = record.firstLine === undefined ? undefined : parseCells(record.firstLine, delimiter, width);
     return first && fits(first, width) ? { cells: first.slice(0, width) } : { problem: record.problem };
   }
   const { text } = record;
   if (hasTooManyCells(text, delimiter)) return { endsEarly: true, problem: TOO_MANY_CELLS };
-  const cells = parseCells(text, delimiter);
+  const cells = parseCells(text, delimiter, width);
   const lineEnd = text.indexOf('\n');
   // Several lines that are not one row: a stray quotation mark has joined them.
-  if (lineEnd !== -1 && (!cells || (width !== undefined && cells.length !== width))) {
-    const first = parseCells(text.slice(0, lineEnd).replace(/\r$/, ''), delimiter);
+  if (lineEnd !== -1 && (!cells || mayBeSeveral(cells, delimiter, width))) {
+    const first = parseCells(text.slice(0, lineEnd).replace(/\r$/, ''), delimiter, width);
     return first && fits(first, width)
       ? { endsEarly: true, cells: first.slice(0, width) }
       : { endsEarly: true, problem: UNCLOSED };
@@ -96,6 +96,12 @@ function parseRow(record: Line, delimiter: string, width: number | undefined): P
   if (fits(cells, width)) return { cells: cells.slice(0, width) };
   const problem = `has ${cells.length} cells, but the header has ${width}`;
   return { endsEarly: true, problem, cells };
+}
+
+/** In a row with too few cells, a line break next to a delimiter in a cell may separate two rows. */
+function mayBeSeveral(cells: readonly string[], delimiter: string, width = cells.length): boolean {
+  if (cells.length >= width) return !fits(cells, width);
+  return cells.some((cell) => cell.includes('\n') && cell.includes(delimiter));
 }
 
 /** Spreadsheets leave out empty cells at the end of a row, or add some. */
@@ -151,17 +157,21 @@ function parseObject(text: string): Record<string, unknown> | undefined {
  *
  * @returns undefined unless the text is one row.
  */
-function parseCells(text: string, delimiter: string): string[] | undefined {
+function parseCells(text: string, delimiter: string, width?: number): string[] | undefined {
   // Most rows have no quotation mark. For them, this is ten times as fast.
   if (!text.includes('"')) return text.split(delimiter);
+  const strict = parseQuoted(text, delimiter, false);
+  // In several lines, a stray quotation mark would swallow rows.
+  if (strict || text.includes('\n')) return strict;
+  const relaxed = parseQuoted(text, delimiter, true);
+  // A stray quotation mark may have joined two cells: those after them would count as values of other columns.
+  const mayBeJoined = (cell: string) => cell.includes('"') && cell.includes(delimiter);
+  return relaxed?.length !== width && relaxed?.some(mayBeJoined) ? undefined : relaxed;
+}
+
+function parseQuoted(text: string, delimiter: string, relax_quotes: boolean): string[] | undefined {
   try {
-    const rows = parse(text, {
-      delimiter,
-      record_delimiter: '\n',
-      relax_column_count: true,
-      // In several lines, a stray quotation mark would swallow rows.
-      relax_quotes: !text.includes('\n'),
-    });
+    const rows = parse(text, { delimiter, record_delimiter: '\n', relax_column_count: true, relax_quotes });
     return rows.length === 1 ? rows[0] : undefined;
   } catch {
     return undefined;

@@ -128,6 +128,25 @@ describe('readCsv', () => {
     },
   );
 
+  it('rejects a row if a stray quotation mark joins two cells, so that the others move', async () => {
+    expect(await csv('a,b,c\n"1,"yes","no"\n"1,"yes"\n3,5" pipe\n')).toEqual([
+      [2, expect.stringContaining('has a quote')],
+      [3, expect.stringContaining('has a quote')],
+      [4, { a: '3', b: '5" pipe' }],
+    ]);
+  });
+
+  it('reads line breaks in rows with too many or too few cells', async () => {
+    expect(await csv('a,b,c\n1,"x\ny",z,,\n2,"x\ny"\n3,"x,y\nz,"\n4,x,y\n')).toEqual([
+      [2, { a: '1', b: 'x\ny', c: 'z' }],
+      [4, { a: '2', b: 'x\ny' }],
+      // Perhaps two rows with a stray quotation mark each.
+      [6, expect.stringContaining('has a quote')],
+      [7, expect.stringContaining('has a quote')],
+      [8, { a: '4', b: 'x', c: 'y' }],
+    ]);
+  });
+
   it('loses only the line of a quote that is never closed', async () => {
     expect(await csv(`a,b\n1,"\n2,"x"\n3,"y\nz"\n4,x\n`)).toEqual([
       [2, expect.stringContaining('has a quote that is not closed')],

@@ -64,10 +64,10 @@ export function formatOf(bytes: Buffer, known: KnownFormat = {}): TableFormat {
 
 /** Excel for Mac ends rows with CR, and writes line breaks inside cells as LF. */
 function hasReturnsOnly(text: string): boolean {
-  if (!text.includes('\r')) return false;
-  if (!text.includes('\n')) return true;
-  const returns = delimitersIn(text, '\r');
-  return returns > 0 && delimitersIn(text, '\n') === 0;
+  if (!text.includes('\n')) return text.includes('\r');
+  // The header shows it. Cells may have unquoted line breaks, and stray quotation marks.
+  const [, end] = /^(?:"[^"]*"|[^"\r\n])*?(\r\n?|\n)/.exec(text) ?? [];
+  return end === '\r' && text.indexOf('\r') !== text.lastIndexOf('\r');
 }
 
 /**
@@ -114,8 +114,14 @@ function mostFrequent(line: string, delimiters: readonly string[]): string {
 function encodingOf(head: Buffer): string {
   if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
+  const half = head.length / 2;
+  const zeros = (offset: 0 | 1) => head.filter((byte, at) => byte === 0 && at % 2 === offset).length;
+  // Every other byte of Western letters is 0.
+  if (head.includes(0) && zeros(1) > half / 2) return 'utf-16le';
+  if (head.includes(0) && zeros(0) > half / 2) return 'utf-16be';
   // The last character may be incomplete.
-  if ([0, 1, 2, 3].some((cut) => isUtf8(head.subarray(0, head.length - cut)))) return 'utf-8';
+  const [incomplete = ''] = /[\xc2-\xf4][\x80-\xbf]{0,2}$/.exec(head.subarray(-3).toString('latin1')) ?? [];
+  if (isUtf8(head) || isUtf8(head.subarray(0, head.length - incomplete.length))) return 'utf-8';
   const western = decoderOf('windows-1252').decode(head);
   const isHungarian = HUNGARIAN.test(western) && HUNGARIAN_DIGRAPHS.test(western);
   return CENTRAL_EUROPEAN.test(western) || isHungarian ? 'windows-1250' : 'windows-1252';

@@ -242,6 +242,18 @@ it.each<[string, string, number, string]>([
   expect(formatOf(Buffer.from(text))).toMatchObject({ skip, delimiter });
 });
 
+it.each(['utf-16le', 'utf-16be'])('%s is recognized without a byte order mark', async (encoding) => {
+  const bytes = Buffer.from('E-Mail,Ort\na@example.org,Łódź\n', 'utf16le');
+  const table = encoding === 'utf-16be' ? bytes.swap16() : bytes;
+  expect(formatOf(table).encoding).toBe(encoding);
+  expect((await look(table)).examples).toEqual([['a@example.org', 'Łódź']]);
+});
+
+it('rows that end with CR are read one by one, even if one contains a stray LF', async () => {
+  const text = 'email,city\ra@example.org,Bern\rb@example.org,St.\nGallen\rc@example.org,Ulm\r';
+  expect((await look(Buffer.from(text))).lines).toBe(4);
+});
+
 describe('the character set', () => {
   const WESTERN = [
     'Zoé Müller',
@@ -266,6 +278,10 @@ describe('the character set', () => {
     const table = new Map(Array.from({ length: 256 }, (_, byte) => [decoder.decode(Buffer.of(byte)), byte]));
     return Buffer.from([...text].map((character) => table.get(character)!));
   };
+  it('is recognized by the last letter of a table', () => {
+    expect(formatOf(bytesOf('email,news\na@example.org,sí\n', 'windows-1252')).encoding).toBe('windows-1252');
+    expect(formatOf(Buffer.from('email,news\na@example.org,sí').subarray(0, -1)).encoding).toBe('utf-8');
+  });
   it.each([
     ...WESTERN.map((text) => ['windows-1252', text] as const),
     ...CENTRAL.map((text) => ['windows-1250', text] as const),
