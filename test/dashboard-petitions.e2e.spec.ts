@@ -159,7 +159,9 @@ describe('the activity', () => {
     const { petitionId, signatureIds } = await signedPetition('one@example.org', 'two@example.org');
     const { location } = await post(`petitions/${petitionId}/signatures/${signatureIds[0]!}/invalidate`);
     expect((await owner.post(location!.split('?')[0]!)).status).toBe(303);
-    const past = pastIn((await get(`petitions/${petitionId}`, viewer)).text);
+    const { text } = await get(`petitions/${petitionId}`, viewer);
+    expect(text).toMatch(/aria-label="Total, .* Rises from 0 to 2\. Goal: \d+\."/);
+    const past = pastIn(text);
     expect(past.slice(0, 2)).toEqual([
       expect.stringMatching(/^Signatures were restored .* · owner@example\.org$/),
       expect.stringMatching(/^Signatures were removed .* · owner@example\.org$/),

@@ -1,6 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { type DashboardWords } from '#locales';
-import { dateIn, Plot, SectionOf, Shares } from './parts.js';
+import { BarsOf, Figure, LineOf, Shares } from './charts.js';
+import { dateIn, numberIn, SectionOf } from './parts.js';
 
 /** Days in the plot. With more, the bars become too thin to see. */
 const MAX_DAYS = 90;
@@ -15,6 +16,8 @@ type CountsOverTimeOptions = {
   /** What is counted: “Signatures”. */
   counted: string;
   days: readonly CountOfDay[];
+  /** What the sum of all days should reach, and what that sum is called. */
+  goal?: { title: string; value: number };
   /** Between the plot and the tables. */
   note?: Html | null;
   /** Those without any name are left out. */
@@ -25,20 +28,37 @@ type CountsOverTimeOptions = {
   }[];
 };
 
-/** A plot of what happened each day, and tables of where it came from. Null if nothing happened. */
+/** Charts of what happened each day and of its sum, if it has a goal, and tables of where it came from. Null if nothing happened. */
 export function CountsOverTime(
   words: DashboardWords,
-  { title, counted, days, note = null, tables }: CountsOverTimeOptions,
+  { title, counted, days, goal, note = null, tables }: CountsOverTimeOptions,
 ): Html | null {
   const { stats } = words.petitions;
   if (days.length === 0) return null;
+  const shown = everyDay(days);
+  const bars = shown.map(({ date, count }) => ({ name: dateIn(words, date), value: count }));
+  const totals = totalsOf(days, shown);
+  const daily = BarsOf({ words, title, bars });
+  const line =
+    goal &&
+    html`<h3>${goal.title}</h3>${LineOf({
+      ...{ words, title: goal.title, goal: goal.value },
+      bars: bars.map(({ name }, n) => ({ name, value: totals[n]! })),
+    })}`;
+  const charts = line
+    ? html`<div class="charts"><div>${line}</div><div><h3>${stats.daily}</h3>${daily}</div></div>`
+    : daily;
+  const numbers = [counted, ...(goal ? [goal.title] : [])].map((name) => ({ name, isNumber: true }));
   return html`${SectionOf(
     title,
-    Plot({
-      words,
-      title,
-      columns: [stats.day, counted],
-      bars: everyDay(days).map(({ date, count }) => ({ name: dateIn(words, date), value: count })),
+    Figure(words, charts, {
+      caption: title,
+      columns: [{ name: stats.day }, ...numbers],
+      rows: bars.map(({ name, value }, n) => [
+        name,
+        numberIn(words, value),
+        ...(goal ? [numberIn(words, totals[n]!)] : []),
+      ]),
     }),
   )}
   ${note}
@@ -72,4 +92,11 @@ function everyDay(days: readonly CountOfDay[]): CountOfDay[] {
     all.push({ date, count: known.get(date) ?? 0 });
   }
   return all;
+}
+
+/** The sum of all days up to each of the shown ones. */
+function totalsOf(days: readonly CountOfDay[], shown: readonly CountOfDay[]): number[] {
+  let total = 0;
+  for (const { date, count } of days) if (date < shown[0]!.date) total += count;
+  return shown.map(({ count }) => (total += count));
 }

@@ -1,20 +1,10 @@
 import { html, type Html, trusted } from '#libs/pages';
 import { type Counted, DailyCounts } from '../history/index.js';
 import { type BroadcastRecord, type Recipients } from './broadcasts/broadcast.js';
+import { BarsOf, Figure } from './charts.js';
 import { type ContactRecord, nameOf } from './contacts/contact.js';
 import { type PageDefinition } from './page.js';
-import {
-  BadgeOf,
-  BarsOf,
-  ButtonLink,
-  Actions,
-  dateIn,
-  Figure,
-  MomentOf,
-  numberIn,
-  Progress,
-  SectionOf,
-} from './parts.js';
+import { BadgeOf, ButtonLink, Actions, dateIn, MomentOf, numberIn, Progress, SectionOf } from './parts.js';
 import { WaitingComments } from './petitions/pages.js';
 import { type PetitionRecord, signaturesOf } from './petitions/petition.js';
 import { type PageContext } from './page-context.js';

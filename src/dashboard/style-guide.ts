@@ -1,4 +1,5 @@
 import { html, type Html } from '#libs/pages';
+import { BarsOf, Figure, LineOf, Shares } from './charts.js';
 import { FormInput } from './form-input.js';
 import { Icon, ICONS } from './icons.js';
 import { type PageContext } from './page-context.js';
@@ -17,12 +18,10 @@ import {
   FormOf,
   MomentOf,
   numberIn,
-  Plot,
   Progress,
   SecretField,
   SectionOf,
   SelectField,
-  Shares,
   Table,
   TextField,
 } from './parts.js';
@@ -96,7 +95,18 @@ function componentsIn(context: PageContext): Record<string, Html | null | readon
       value: 'adv_0123456789abcdef',
     }),
     Progress: Progress({ words, label: petitions.signatures, value: 400, max: 500 }),
-    Plot: Plot({ words, title: petitions.signatures, bars, columns }),
+    Figure: Figure(
+      words,
+      html`<div class="charts">
+        <div>${BarsOf({ words, title: petitions.signatures, bars })}</div>
+        <div>${LineOf({ words, title: petitions.signatures, bars, goal: 40 })}</div>
+      </div>`,
+      {
+        caption: petitions.signatures,
+        columns: [{ name: columns[0] }, { name: columns[1], isNumber: true }],
+        rows: bars.map(({ name, value }) => [name, numberIn(words, value)]),
+      },
+    ),
     Shares: Shares({ words, caption: petitions.stats.sources, bars, columns }),
   };
 }

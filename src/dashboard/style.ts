@@ -88,7 +88,7 @@ summary{min-height:var(--height);padding:.3rem 0}
 .past p{margin:0}.past p>a:only-child:not(.button){display:inline;padding:0}
 progress{height:.5rem;margin-bottom:var(--space-3)}p:has(+progress){margin-bottom:var(--space-1)}
 .plot{margin:0}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14rem),1fr));gap:var(--space-3) var(--space-4)}.charts p{margin:0}.charts .ends:has(+svg){display:none}.charts svg{height:4.5rem}.plot rect,.shares rect{fill:var(--accent)}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14rem),1fr));gap:var(--space-3) var(--space-4)}.charts p{margin:0}.figure~.ends:has(+svg){display:none}.charts .figure~svg{height:4.5rem}.plot path{fill:none;stroke:var(--accent);stroke-width:2;vector-effect:non-scaling-stroke}.plot .goal{stroke:var(--quiet);stroke-width:1;stroke-dasharray:4}.plot rect,.shares rect{fill:var(--accent)}
 .sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}.past .ends{align-items:baseline;font-size:var(--text-2)}.past .ends time{font-size:var(--text-1)}
 .shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0}.shares svg{display:block;width:100%;height:.375rem}
 .sheet .choices{max-height:14rem;overflow-y:auto}
@@ -103,7 +103,7 @@ main p>a:only-child:not(.button){display:inline-block;padding:.4rem 0}
 textarea.long{min-height:20rem}
 .original{margin:0 0 var(--space-2);padding:var(--space-2) var(--space-3);border-left:.25rem solid var(--line);white-space:pre-line;overflow-wrap:anywhere}
 .preview .text>:first-child{margin-top:0}
-.preview{padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
+.preview{max-width:46rem;padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
 #key,#checkpoint{font-family:ui-monospace,monospace;font-size:var(--text-1)}
 .thumb{width:8rem;border-radius:.375rem}
@@ -111,7 +111,7 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .table thead th:not(:has(a)){position:absolute;left:-99rem}.table table,.table thead,.table tbody,.table tr,.table tbody th{display:block}
 .table thead tr{display:flex;gap:var(--space-3);padding-bottom:.375rem;border:0}.table thead th{position:static;padding:0;border:0;box-shadow:none;text-align:left}.table thead a{display:block}.table thead a,.chip{padding-block:.375rem}
 .table tr{padding:.2rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:100%;padding:0;border:0;text-align:left}
-.table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}
+.plot svg{height:7rem}.table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
 .table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
@@ -119,7 +119,7 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .icon{display:none}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
 .choosing .button{padding-inline:.5rem}.find .field{max-width:none}}
-@media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
+@media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.plot path{stroke:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:14rem minmax(0,1fr);gap:0 var(--space-4)}

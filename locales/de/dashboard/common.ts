@@ -87,6 +87,9 @@ export const common: typeof en = {
   ofAll: (some, all) => `${some} von ${all}`,
   plotSummary: (plot) =>
     `${plot.title}, ${plot.from} bis ${plot.to}. Gesamt: ${plot.total}. Höchstwert: ${plot.most} (${plot.highest}).`,
+  lineSummary: (line) =>
+    `${line.title}, ${line.from} bis ${line.to}. Steigt von ${line.start} auf ${line.end}. Ziel: ${line.goal}.`,
+  goalOf: (goal) => `Ziel: ${goal}`,
   live: {
     going: 'Aktualisiert sich automatisch.',
     held: 'Aktualisierung angehalten.',

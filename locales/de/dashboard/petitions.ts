@@ -134,6 +134,9 @@ export const petitions: typeof en = {
   stats: {
     title: 'Unterschriften im Zeitverlauf',
     day: 'Tag',
+    daily: 'Pro Tag',
+    total: 'Gesamt',
+    withoutPaper: 'Gesamt ohne Papier',
     signatures: 'Unterschriften',
     recruited: (n, signers) =>
       `${counted('de-DE', n, 'Unterschrift', 'Unterschriften')} über die Links von ${counted('de-DE', signers, 'Person', 'Personen')}.`,

@@ -94,6 +94,16 @@ export const common = {
     most: string;
   }) =>
     `${plot.title}, ${plot.from} to ${plot.to}. Total: ${plot.total}. Highest: ${plot.most} (${plot.highest}).`,
+  lineSummary: (line: {
+    title: string;
+    from: string;
+    to: string;
+    start: string;
+    end: string;
+    goal: string;
+  }) =>
+    `${line.title}, ${line.from} to ${line.to}. Rises from ${line.start} to ${line.end}. Goal: ${line.goal}.`,
+  goalOf: (goal: string) => `Goal: ${goal}`,
   live: {
     going: 'Updates automatically.',
     held: 'Updates are paused.',

@@ -131,6 +131,9 @@ export const petitions = {
   stats: {
     title: 'Signatures over time',
     day: 'Day',
+    daily: 'Per day',
+    total: 'Total',
+    withoutPaper: 'Total without paper',
     signatures: 'Signatures',
     recruited: (n: number, signers: number) =>
       `${counted('en-GB', n, 'signature', 'signatures')} through the links of ${counted('en-GB', signers, 'signer', 'signers')}.`,

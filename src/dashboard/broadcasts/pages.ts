@@ -2,17 +2,8 @@ import { html, type Html } from '#libs/pages';
 import { type Blocked, readableSubject, Starts, STATUSES } from '../../broadcasts/index.js';
 import { createdColumn, filteredBy, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import {
-  ButtonLink,
-  Actions,
-  inQuarters,
-  Live,
-  Progress,
-  SectionOf,
-  Shares,
-  timeIn,
-  BadgeOf,
-} from '../parts.js';
+import { ButtonLink, Actions, inQuarters, Live, Progress, SectionOf, timeIn, BadgeOf } from '../parts.js';
+import { Shares } from '../charts.js';
 import { type Steps } from '../record-pages.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';

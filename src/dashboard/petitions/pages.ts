@@ -194,15 +194,21 @@ type Stats = {
   recruiters: unknown[];
 };
 
-async function StatsOf({ words, address, api }: PageContext): Promise<Html | null> {
+async function StatsOf(
+  { words, address, api }: PageContext,
+  found: Promise<PetitionRecord>,
+): Promise<Html | null> {
   const { stats } = words.petitions;
-  const { days, countries, sources, recruited, recruiters } = await api.run<Stats>('petition.get-stats', {
-    petitionId: address.params.petition,
-  });
+  const [petition, answer] = await Promise.all([
+    found,
+    api.run<Stats>('petition.get-stats', { petitionId: address.params.petition }),
+  ]);
+  const { days, countries, sources, recruited, recruiters } = answer;
   return CountsOverTime(words, {
     title: stats.title,
     counted: stats.signatures,
     days: days.map(({ date, signatures }) => ({ date, count: signatures })),
+    goal: { title: petition.offlineSignatures > 0 ? stats.withoutPaper : stats.total, value: petition.goal },
     note: recruited === 0 ? null : html`<p>${stats.recruited(recruited, recruiters.length)}</p>`,
     tables: [
       {
