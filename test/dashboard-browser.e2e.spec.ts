@@ -448,6 +448,35 @@ inBrowser('in Chromium', () => {
     expect(await menu.getByRole('link').count()).toBe(0);
   });
 
+  it('ticks in the list of contacts stay from page to page, and end with the search', async () => {
+    const lines = Array.from({ length: 25 }, (_, n) => `p${n}@example.org,${n % 2 === 0 ? 'Bern' : 'Ulm'}`);
+    const csv = { 'Content-Type': 'text/csv' };
+    const table = ['email,city', ...lines].join('\n');
+    await client.request('POST', '/v1/contact.import-contacts?subscribed=false', table, csv);
+    const { page } = await browser.open({});
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'ticks@example.org')));
+    await page.locator('form .button').click();
+    await page.goto(`${api.origin}/dashboard/${client.organizationId}/contacts`);
+    const { grouping } = DASHBOARD.en.contacts;
+    const boxes = page.locator('tbody input[type=checkbox]');
+    const elsewhere = (n: number) => page.getByText(grouping.elsewhere.replace('{n}', `${n}`));
+    await boxes.nth(0).check();
+    await boxes.nth(1).check();
+    await page.getByRole('link', { name: DASHBOARD.en.nextPage }).click();
+    await elsewhere(2).waitFor();
+    await page.getByLabel(grouping.page).check();
+    await page.goBack();
+    await elsewhere(5).waitFor();
+    expect(await boxes.nth(1).isChecked()).toBe(true);
+    await boxes.nth(1).uncheck();
+    await page.getByRole('button', { name: grouping.chosen }).click();
+    await page.getByRole('heading', { name: grouping.titleOfMany(6) }).waitFor();
+    await page.goto(`${api.origin}/dashboard/${client.organizationId}/contacts?city=Bern`);
+    expect(await page.locator('tbody :checked').count()).toBe(0);
+    await page.getByRole('button', { name: grouping.chosen }).click();
+    await page.getByText(grouping.none).waitFor();
+  });
+
   it('every section is accessible, dark and light, wide and narrow', async () => {
     // `dashboard-crawl.e2e.spec.ts` opens every page in the second look.
     for (const look of someOf<Look>([{ isDark: true }, { width: 360, locale: 'de-DE' }])) {

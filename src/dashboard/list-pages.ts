@@ -52,6 +52,8 @@ type Choosing<Listed> = {
   /** Labels of the checkbox of one record, and of the one for all on the page. */
   nameOf: (record: Listed) => string;
   page: string;
+  /** How many are ticked on other pages, as `{n}`. */
+  elsewhere: string;
   /** A button with a name sends it as a parameter. */
   buttons: readonly { text: string; name?: string }[];
 };
@@ -227,11 +229,11 @@ function Tick<Listed extends { id?: string }>({ name, nameOf }: Choosing<Listed>
 /** The table with the buttons for the chosen records, which stay in view. */
 function Choice<Listed>(address: Address, choosing: Choosing<Listed> | undefined, table: Html): Html {
   if (!choosing) return table;
-  const { path, label, page, buttons } = choosing;
+  const { path, label, page, elsewhere, buttons } = choosing;
   const kept = [...address.search].filter(([name]) => !['cursor', FLASH, 'sort'].includes(name));
   return html`<form method="get" action="${address.path(path)}">
     ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)} ${table}
-    <div class="choosing" role="group" aria-label="${label}" data-page="${page}">
+    <div class="choosing" role="group" aria-label="${label}" data-page="${page}" data-elsewhere="${elsewhere}">
       <strong>${label}</strong>
       ${buttons.map(
         ({ name, text }) =>

@@ -63,7 +63,7 @@ time{white-space:nowrap}
 .choices:has(>:nth-child(7)){columns:15rem;column-gap:var(--space-4)}.choices .choice,.choices summary{break-inside:avoid}.choices details{margin:0}
 .tick{float:left;margin:-.375rem 0;padding:.375rem var(--space-3) .375rem 0}.tick input{display:block;width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}.tick+*{display:flow-root;min-height:1.5rem}
 .choosing{bottom:0;display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:center;margin:0 0 var(--space-3);padding:var(--space-2) 0;background:var(--ground)}
-form:has(tbody :checked) .choosing{position:sticky;border-top:1px solid var(--line)}
+form:is([data-ticked],:has(tbody :checked)) .choosing{position:sticky;border-top:1px solid var(--line)}
 .choosing .button{margin:0}.choosing .tick{display:flex;gap:var(--space-2);align-items:center;margin:0}
 .section{margin-top:2rem}
 .actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}.hint+.actions,.small+.actions{margin-top:var(--space-3)}

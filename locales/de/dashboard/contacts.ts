@@ -77,6 +77,7 @@ export const contacts: typeof en = {
     choose: 'Tags und Listen',
     one: (name) => `${name} auswählen`,
     page: 'Diese Seite auswählen',
+    elsewhere: 'Auf anderen Seiten ausgewählt: {n}',
     chosen: 'Ausgewählte ändern',
     all: 'Alle ändern',
     found: 'Alle Suchergebnisse ändern',

@@ -69,6 +69,7 @@ export const contacts = {
     choose: 'Tags and lists',
     one: (name: string) => `Select ${name}`,
     page: 'Select this page',
+    elsewhere: 'Selected on other pages: {n}',
     chosen: 'Change selected',
     all: 'Change all',
     found: 'Change all search results',

@@ -31,24 +31,78 @@ addStickyHeadings();
 addEventListener('resize', addStickyHeadings);
 document.addEventListener('htmx:afterSettle', addStickyHeadings);
 
-// Selects every record of the page at once. Searching replaces the list.
-const addSelectPage = () => {
+// Ticks stay while the user turns the pages of one search. They are sent in the address, which has room for this many.
+const MOST_TICKED = 150;
+const searched = (url: string) => {
+  const { pathname, searchParams } = new URL(url, location.href);
+  for (const name of ['cursor', 'sort', 'done']) searchParams.delete(name);
+  return `${pathname}?${searchParams.toString()}`;
+};
+const TICKED = 'ticked';
+const readTicks = (): Set<string> => {
+  const stored = JSON.parse(sessionStorage.getItem(TICKED) ?? '{}') as { search?: string; ids?: string[] };
+  return new Set(stored.search === searched(location.href) ? stored.ids : []);
+};
+// Links from elsewhere lead to a list without ticks.
+const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
+const isFromList = document.referrer !== '' && searched(document.referrer) === searched(location.href);
+if (navigation?.type === 'navigate' && !isFromList) sessionStorage.removeItem(TICKED);
+
+// Lets users select every record of the page, and shows how many are selected elsewhere. Searching replaces the list.
+const addTicks = () => {
   for (const bar of document.querySelectorAll<HTMLElement>('[data-page]')) {
+    const { page, elsewhere } = bar.dataset;
+    delete bar.dataset.page;
+    const form = bar.closest('form')!;
+    const boxes = [...form.querySelectorAll<HTMLInputElement>('tbody input[type=checkbox]')];
+    const [{ name }] = boxes as [HTMLInputElement];
     const label = document.createElement('label');
     label.className = 'tick';
-    const box = document.createElement('input');
-    box.type = 'checkbox';
-    label.append(box, bar.dataset.page!);
-    box.addEventListener('change', () => {
-      for (const one of bar.closest('form')!.querySelectorAll<HTMLInputElement>('tbody input[type=checkbox]'))
-        one.checked = box.checked;
-    });
-    delete bar.dataset.page;
+    const whole = document.createElement('input');
+    whole.type = 'checkbox';
+    label.append(whole, page!);
+    const others = document.createElement('span');
+    others.role = 'status';
     bar.prepend(label);
+    bar.append(others);
+
+    const show = () => {
+      const ticked = readTicks();
+      for (const box of boxes) {
+        box.checked = ticked.has(box.value);
+        box.disabled = !box.checked && ticked.size >= MOST_TICKED;
+      }
+      const here = boxes.filter(({ checked }) => checked).length;
+      whole.checked = here === boxes.length;
+      others.textContent = ticked.size > here ? elsewhere!.replace('{n}', `${ticked.size - here}`) : '';
+      form.toggleAttribute('data-ticked', ticked.size > 0);
+    };
+    const tick = (changed: readonly HTMLInputElement[]) => {
+      const ticked = readTicks();
+      for (const { checked, value } of changed) {
+        if (!checked) ticked.delete(value);
+        else if (ticked.size < MOST_TICKED) ticked.add(value);
+      }
+      sessionStorage.setItem(TICKED, JSON.stringify({ search: searched(location.href), ids: [...ticked] }));
+      show();
+    };
+    for (const box of boxes) box.addEventListener('change', () => tick([box]));
+    whole.addEventListener('change', () => {
+      for (const box of boxes) box.checked = whole.checked;
+      tick(boxes);
+    });
+    form.addEventListener('formdata', ({ formData }) => {
+      formData.delete(name);
+      for (const id of readTicks()) formData.append(name, id);
+    });
+    // Going back may show a page as it was left.
+    window.addEventListener('pageshow', show);
+    // Of a page that was reloaded.
+    tick(boxes.filter(({ checked }) => checked));
   }
 };
-addSelectPage();
-document.addEventListener('htmx:afterSettle', addSelectPage);
+addTicks();
+document.addEventListener('htmx:afterSettle', addTicks);
 
 // Menus close as people expect it.
 const closeMenus = (isOutside: (menu: HTMLElement) => boolean) => {

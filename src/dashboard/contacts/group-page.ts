@@ -20,7 +20,7 @@ export function canGroup(person: Member): boolean {
 /** Where the list of contacts sends those that were chosen in it. */
 export function choosing(context: PageContext) {
   if (!canGroup(context.person)) return undefined;
-  const { choose, chosen, all, found, page, one } = context.words.contacts.grouping;
+  const { choose, chosen, all, found, page, elsewhere, one } = context.words.contacts.grouping;
   const isSearched = [...searchIn(context)].length > 0;
   return {
     path: PATH,
@@ -28,6 +28,7 @@ export function choosing(context: PageContext) {
     label: choose,
     nameOf: (contact: ContactRecord) => one(nameOf(contact)),
     page,
+    elsewhere,
     buttons: [{ text: chosen }, { text: isSearched ? found : all, name: ALL }],
   };
 }
