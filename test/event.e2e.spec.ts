@@ -754,7 +754,7 @@ describe('/log', () => {
       /^This file matches the checkpoint of \d+ events\.[^]*Not proved:\n {2}1\. that nothing was rewritten before/,
     );
     expect(stderr).toMatch(
-      /^This file contains all events of organization \S+ that are covered by the checkpoint /,
+      /^This file contains all events that the checkpoint of \d+ events of organization \S+ covers, /,
     );
     await writeFile(history, (await readFile(history, 'utf8')).replace('"version":1', '"version":2'));
     await expect(promisify(execFile)(process.execPath, args)).rejects.toMatchObject({

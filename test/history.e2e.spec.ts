@@ -749,10 +749,10 @@ it('verify: the file and the database match the checkpoint until a byte is chang
   ]);
   expect(words.stderr).toMatch(
     new RegExp(
-      `^This file contains all events of organization ${organizationId} that are covered by the checkpoint of ` +
-        `${sealed.size} events, up to position ${sealed.position}, dated \\S+Z by the server, signed with the key \\S+\\+[0-9a-f]{8}, ` +
-        'number \\d+ of the \\d+ checkpoints of all organizations dated up to \\S+Z, complete, unchanged and in order; ' +
-        'the checkpoint does not cover \\d newer events?.\\n$',
+      `^This file contains all events that the checkpoint of ${sealed.size} events of organization ${organizationId} ` +
+        'covers, complete, unchanged and in order\\. The checkpoint does not cover \\d newer events?\\. ' +
+        `The checkpoint, dated \\S+Z by the server, signed with the key \\S+\\+[0-9a-f]{8}, reaches position ${sealed.position}\\. ` +
+        'It is number \\d+ of the \\d+ checkpoints of all organizations up to \\S+Z\\.\\n$',
     ),
   );
 
@@ -764,7 +764,7 @@ it('verify: the file and the database match the checkpoint until a byte is chang
   const unique = await command(['history', 'verify', file, ...proof, '--register', register], {});
   expect([unique.status, unique.stderr]).toEqual([
     0,
-    expect.stringMatching(/the register dated \S+Z contains no other history of its first \d+ events\.\n$/),
+    expect.stringMatching(/The register dated \S+Z contains no other history of its first \d+ events\.\n$/),
   ]);
   // An outsider needs neither the server nor the database.
   const verifier = join(__dirname, '../dist/advocacy-verify.mjs');

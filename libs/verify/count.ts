@@ -151,7 +151,7 @@ function parse(text: string): Record<string, unknown> {
   }
 }
 
-/** A sentence to quote. */
+/** A statement to quote. */
 export function countStatement(verdict: CountVerdict): string {
   const { count, petitionId, organizationId, reason, checkpoint } = verdict;
   if (!count || !checkpoint) return `The certificate proves nothing: ${reason}`;
@@ -159,8 +159,8 @@ export function countStatement(verdict: CountVerdict): string {
   return (
     `The history of organization ${organizationId} contains at least these signatures of petition ${printable(petitionId!)}: ` +
     `${formatted(signatures)} that no event in the certificate ended, ${formatted(withdrawn)} withdrawn and ${formatted(invalidated)} invalidated. ` +
-    `They are covered by the checkpoint of ${formatted(checkpoint.size)} events, ${signedBy(checkpoint)}. ` +
-    'Someone who handed over the certificate can have hidden any event, so each number can be too high or too low: only the whole ' +
+    `The checkpoint of ${formatted(checkpoint.size)} events, ${signedBy(checkpoint)}, covers them. ` +
+    'The creator of the certificate may have hidden any event, so each number can be too high or too low. Only the whole ' +
     'history shows every event. Nothing proves that the signers exist.'
   );
 }

@@ -20,7 +20,7 @@ const USAGE = `Usage: node advocacy-verify.mjs <export> --checkpoint <file> --ke
   --witness <key>      verifier key of a witness that must have cosigned the checkpoint; repeatable
   --quorum <n>         this many of the witnesses are enough
   --json               print the verdict as JSON
-Prints the verdict, and one sentence to quote to standard error. Exits with status 0 if the file matches the
+Prints the verdict to standard output, and a statement to quote to standard error. Exits with status 0 if the file matches the
 checkpoint, and with 1 if it differs or nothing could be verified.
 `;
 

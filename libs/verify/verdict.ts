@@ -103,26 +103,37 @@ function provedBy({ size, sealedAt, key, givenKey, witnesses = [], inAll, regist
   ].filter((line) => line !== undefined);
 }
 
-/** A sentence to quote: what was compared with what, the result, and what it does not cover. */
+/** A statement to quote: what was compared with what, the result, and what it does not cover. */
 export function statement(verdict: Verdict, what: Compared = 'This file'): string {
   const { ok, checkpoint, newerEvents, reason, unprovedPersonal } = verdict;
   if (!checkpoint) return `Nothing was compared: ${reason}`;
   if (isForeign(verdict)) return FOREIGN;
   const { organizationId, size, position, inAll, register } = checkpoint;
-  let note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}`;
+  const note = `the checkpoint of ${count(size)} events of organization ${organizationId}`;
+  const about = [`The checkpoint, ${signedBy(checkpoint)}, reaches position ${position}.`];
   if (inAll)
-    note += `, number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations dated up to ${inAll.sealedAt}`;
-  if (!ok) return `${what} does not match ${note} of organization ${organizationId}: ${reason}`;
-  let rest =
-    newerEvents === 0 ? 'it contains no newer event' : `the checkpoint does not cover ${newer(newerEvents)}`;
+    about.push(
+      `It is number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}.`,
+    );
+  if (!ok) return [`${what} does not match ${note}: ${reason}`, ...about].join(' ');
+  about.unshift(
+    `${what} contains all events that ${note} covers, complete, unchanged and in order.`,
+    newerEvents === 0
+      ? 'It contains no newer event.'
+      : `The checkpoint does not cover ${newer(newerEvents)}.`,
+  );
   if (unprovedPersonal > 0)
-    rest += `; nothing proves the readable personal data of ${count(unprovedPersonal)} events, which have no personalDigest`;
+    about.push(
+      `Nothing proves the readable personal data of ${count(unprovedPersonal)} events, which have no personalDigest.`,
+    );
   if (register)
-    rest += `; the register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`;
-  return `${what} contains all events of organization ${organizationId} that are covered by ${note}, complete, unchanged and in order; ${rest}.`;
+    about.push(
+      `The register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events.`,
+    );
+  return about.join(' ');
 }
 
-/** When and by whom a checkpoint was signed, for a sentence. */
+/** When and by whom a checkpoint was signed, as a part of a sentence. */
 export function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string {
   const successor = givenKey === undefined ? '' : ` (which replaced the key ${givenKey})`;
   const cosigned = witnesses.map(({ witness, time }) => `, cosigned by ${witness} at ${time.toISOString()}`);

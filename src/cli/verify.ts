@@ -60,7 +60,7 @@ export function verifyCommand(history: Command): void {
     .addHelpText(
       'after',
       `
-Prints the first position at which the history differs from the checkpoint, and on standard error a sentence that you can quote.
+Prints the first position at which the history differs from the checkpoint, and on standard error a statement that you can quote.
 With --json, prints { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "unprovedPersonal",
 "warnings", "warningCount", "checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses",
 "inAll", "register" } }. docs/spec/history-format.md explains them. You can use a previous key if its replacement was recorded (history key rotate).
@@ -139,7 +139,7 @@ export function verifyCountCommand(history: Command): void {
     .addHelpText(
       'after',
       `
-Prints a sentence that you can quote. With --json, prints { "ok", "organizationId", "petitionId", "count": { "signatures",
+Prints a statement that you can quote. With --json, prints { "ok", "organizationId", "petitionId", "count": { "signatures",
 "withdrawn", "invalidated" }, "reason", "checkpoint" }. Exits with status 0 if the certificate is authentic, and with 1 otherwise.
 Needs no database and no server.`,
     );
