@@ -110,27 +110,19 @@ export function statement(verdict: Verdict, what: Compared = 'This file'): strin
   if (isForeign(verdict)) return FOREIGN;
   const { organizationId, size, position, inAll, register } = checkpoint;
   const note = `the checkpoint of ${count(size)} events of organization ${organizationId}`;
-  const about = [`The checkpoint, ${signedBy(checkpoint)}, reaches position ${position}.`];
+  let rest = ` The checkpoint, ${signedBy(checkpoint)}, reaches position ${position}.`;
   if (inAll)
-    about.push(
-      `It is number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}.`,
-    );
-  if (!ok) return [`${what} does not match ${note}: ${reason}`, ...about].join(' ');
-  about.unshift(
-    `${what} contains all events that ${note} covers, complete, unchanged and in order.`,
+    rest += ` It is number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}.`;
+  if (!ok) return `${what} does not match ${note}: ${reason}${rest}`;
+  if (unprovedPersonal > 0)
+    rest += ` Nothing proves the readable personal data of ${count(unprovedPersonal)} events, which have no personalDigest.`;
+  if (register)
+    rest += ` The register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events.`;
+  const covers =
     newerEvents === 0
       ? 'It contains no newer event.'
-      : `The checkpoint does not cover ${newer(newerEvents)}.`,
-  );
-  if (unprovedPersonal > 0)
-    about.push(
-      `Nothing proves the readable personal data of ${count(unprovedPersonal)} events, which have no personalDigest.`,
-    );
-  if (register)
-    about.push(
-      `The register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events.`,
-    );
-  return about.join(' ');
+      : `The checkpoint does not cover ${newer(newerEvents)}.`;
+  return `${what} contains all events that ${note} covers, complete, unchanged and in order. ${covers}${rest}`;
 }
 
 /** When and by whom a checkpoint was signed, as a part of a sentence. */
