@@ -1,3 +1,4 @@
+import { ThankYouSender } from '../src/broadcasts/thank-you-sender.js';
 import { type Client } from './harness.js';
 import { call, type PetitionPage, Public } from './petition-page.js';
 import { eventually } from './processes.js';
@@ -154,6 +155,40 @@ describe('thankYouMail', () => {
     await eventually(async () => expect((await statsOf(page)).thankYouMails?.waiting).toBe(1));
     await site.mail.behave({});
     await eventually(() => expect(thanksTo('slow@example.org')).toHaveLength(1));
+  });
+
+  it('is sent again on request if its delivery is unknown: once for each retry, and not for withdrawn signatures', async () => {
+    const page = await site.petition({ thankYouMail: MAIL }, client);
+    const { petitionId } = page;
+    const to = 'doubt@example.org';
+    const hasSent = (number: number) =>
+      eventually(async () => {
+        expect((await statsOf(page)).thankYouMails).toMatchObject({ sent: 1, waiting: 0, inDoubt: 0 });
+        expect(thanksTo(to)).toHaveLength(number);
+      });
+    const { database, instances } = site.api;
+    const doubt = () => database.source.query(`UPDATE thank_you_mails SET status = 'IN_DOUBT'`);
+    const retry = () => call(client, 'petition.retry-thank-you-mails', { petitionId, status: 'IN_DOUBT' });
+    await site.signAndConfirm(page, to);
+    await hasSent(1);
+    await doubt();
+    await Promise.all([retry(), retry()]);
+    await hasSent(2);
+    await doubt();
+    // Subscriptions may handle an event again after a crash.
+    const { app, runtime } = instances[0]!;
+    const [row] = await database.source.query<{ id: string }[]>(
+      `SELECT stream_id AS id FROM events WHERE type = 'ThankYouMailRetried' AND organization_id = $1`,
+      [client.organizationId],
+    );
+    const [event] = await runtime.store.readStream(client.organizationId, row!.id);
+    await app.get(ThankYouSender).handle(event!, AbortSignal.timeout(10_000));
+    expect([thanksTo(to).length, (await statsOf(page)).thankYouMails.inDoubt]).toEqual([2, 1]);
+    const [{ id: contactId }] = (await client.get('contact.list-contacts')).body.data;
+    await client.delete('petition.remove-signature', { petitionId, contactId });
+    expect((await retry()).thankYouMails).toMatchObject({ sent: 0, inDoubt: 0 });
+    await eventually(async () => expect((await statsOf(page)).thankYouMails.skipped).toBe(1));
+    expect(thanksTo(to)).toHaveLength(2);
   });
 
   it('can be previewed and tested', async () => {

@@ -175,6 +175,8 @@ export const TABLE: Record<string, PageEntry> = {
   },
   'petitions/:petition/thanks/preview': { see: READERS, records: { petition: thankingPetition } },
   'petitions/:petition/thanks/mail': { see: READERS, records: { petition: thankingPetition } },
+  'petitions/:petition/thanks/retry-failed': { see: EDITORS, act: EDITORS, isTrial: true },
+  'petitions/:petition/thanks/retry-in-doubt': { see: EDITORS, act: EDITORS, isTrial: true },
   'petitions/:petition/thanks/test': {
     see: EDITORS,
     act: EDITORS,

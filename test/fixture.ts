@@ -123,6 +123,20 @@ async function setSender(own: Fixture): Promise<void> {
   });
 }
 
+/** Stores a thank-you email that was not sent. */
+export async function failThankYou(
+  { database }: Pick<Api, 'database'>,
+  organizationId: string,
+  petitionId: string,
+  status = 'FAILED',
+): Promise<void> {
+  await database.source.query(
+    `INSERT INTO thank_you_mails (organization_id, signature_id, petition_id, status)
+     VALUES ($1, gen_random_uuid(), $2, $3)`,
+    [organizationId, petitionId, status],
+  );
+}
+
 async function makeMember(own: Fixture, role: string): Promise<Ids> {
   const { email } = own.person();
   const { invitationId } = await own.ask('team.invite-member', { email, role });

@@ -25,6 +25,7 @@ import {
 import { disableWebhook, webhook } from '../src/webhooks/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
 import { AcceptInvitation } from '../src/team/index.js';
+import { failThankYou } from './fixture.js';
 import { Api } from './harness.js';
 import { picture } from './pictures.js';
 import { eventually } from './processes.js';
@@ -503,6 +504,8 @@ async function makeHistory(): Promise<string> {
   // It is unknown whether the crashed process has sent it.
   await api.database.source.query(`UPDATE broadcast_recipients SET status = 'IN_DOUBT'`);
   await post('broadcast.retry-recipients', { ...mail, status: 'IN_DOUBT' });
+  await failThankYou(api, organizationId, petitionId);
+  await post('petition.retry-thank-you-mails', { petitionId, status: 'FAILED' });
   await post('broadcast.cancel-broadcast', hindered);
   await erase('broadcast.delete-broadcast', hindered);
   await client.get('event.list-events');

@@ -485,6 +485,10 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     answeredBy: 'replica',
     ask: (own) => own.the('petition'),
   },
+  'petition.retry-thank-you-mails': {
+    scope: 'broadcast:send',
+    ask: async (own) => ({ ...(await own.a('petition')), status: 'IN_DOUBT' }),
+  },
   'petition.list-petitions': {
     scope: 'petition:read',
     answeredBy: 'replica',

@@ -32,7 +32,7 @@ import { Suppressions } from '../src/suppressions/index.js';
 import { segment } from '../src/segments/index.js';
 import { member } from '../src/team/index.js';
 import { webhook } from '../src/webhooks/index.js';
-import { type Fields, type Fixture } from './fixture.js';
+import { failThankYou, type Fields, type Fixture } from './fixture.js';
 import { type Answer, Client } from './harness.js';
 import { eventually } from './processes.js';
 import { pick, type Random } from './random.js';
@@ -899,6 +899,17 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       return idOf(await lastStream(own, 'petition-delivery'));
     },
     show: isShownInHistory('petition-delivery'),
+    showsItself: false,
+    decide: 'none',
+  },
+  'thank-you-retry': {
+    async make(own) {
+      const { petitionId } = await own.a('petition');
+      await failThankYou(own.api, own.organizationId, petitionId!);
+      await own.ask('petition.retry-thank-you-mails', { petitionId, status: 'FAILED' });
+      return idOf(await lastStream(own, 'thank-you-retry'));
+    },
+    show: isShownInHistory('thank-you-retry'),
     showsItself: false,
     decide: 'none',
   },

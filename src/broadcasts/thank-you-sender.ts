@@ -20,18 +20,18 @@ type Confirmed = {
   signatureId: string;
   /** What the mailbox's emails of the day are counted by. */
   requestId: string;
-  /** Whether the signer proved the address. */
-  isProved: boolean;
+  /** Whether the system confirmed it, because the petition requires no confirmation. */
+  isAutomatic: boolean;
 };
 
 /**
  * Thanks signers whose signature was confirmed: on the petition's page, or by the personal link of a broadcast. At most once for
- * each signature, whatever crashes; see `ThankYouMails`.
+ * each signature and each requested retry, whatever crashes; see `ThankYouMails`.
  */
 @Injectable()
 export class ThankYouSender implements Subscription {
   readonly name = 'thank-you-mails';
-  readonly handles = ['SignatureConfirmed', 'PetitionSigned'];
+  readonly handles = ['SignatureConfirmed', 'PetitionSigned', 'ThankYouMailRetried'];
   readonly begins = 'now';
   private readonly logger = new Logger('signatures');
 
@@ -48,7 +48,7 @@ export class ThankYouSender implements Subscription {
 
   /** Leaves out signatures that were added or imported through the API, and those whose request is confirmed. */
   choose(events: readonly RecordedEvent[]): RecordedEvent[] {
-    return events.filter(({ type, data }) => type === 'SignatureConfirmed' || data.broadcastId);
+    return events.filter(({ type, data }) => type !== 'PetitionSigned' || data.broadcastId);
   }
 
   /** @throws Error if the email can still be delivered, so that it is retried. */
@@ -57,7 +57,8 @@ export class ThankYouSender implements Subscription {
     const petitionId = event.data.petitionId as string;
     const signatureId = (event.data.signatureId as string | undefined) ?? requestId;
     if (!(await this.letters.hadAt(event, petitionId))) return;
-    switch (await this.mails.claim(organizationId, petitionId, signatureId)) {
+    const retried = event.type === 'ThankYouMailRetried' ? (event.data.attempts as number) : null;
+    switch (await this.mails.claim(organizationId, petitionId, signatureId, retried)) {
       case 'CLAIMED':
         break;
       case 'BUSY':
@@ -68,21 +69,14 @@ export class ThankYouSender implements Subscription {
       case 'DONE':
         return;
     }
-    const { status, detail, isRejected } = await this.send(
-      // The system confirms signatures of petitions that require no confirmation.
-      {
-        organizationId,
-        petitionId,
-        signatureId,
-        requestId,
-        isProved: event.metadata.actor.type !== 'system',
+    const confirmed = { organizationId, petitionId, signatureId, requestId, isAutomatic: isBySystem(event) };
+    const { status, detail, isRejected } = await this.send(confirmed, signal).catch(
+      async (error: unknown) => {
+        // Nothing was sent: errors of the mail server are outcomes.
+        await this.mails.settle(organizationId, signatureId, 'WAITING');
+        throw error;
       },
-      signal,
-    ).catch(async (error: unknown) => {
-      // Nothing was sent: errors of the mail server are outcomes.
-      await this.mails.settle(organizationId, signatureId, 'WAITING');
-      throw error;
-    });
+    );
     const stored = await this.mails.settle(
       organizationId,
       signatureId,
@@ -100,7 +94,7 @@ export class ThankYouSender implements Subscription {
   }
 
   private async send(
-    { organizationId, petitionId, signatureId, requestId, isProved }: Confirmed,
+    { organizationId, petitionId, signatureId, requestId, isAutomatic }: Confirmed,
     signal: AbortSignal,
   ): Promise<{ status: ThankYouStatus; detail: string; isRejected?: boolean }> {
     const recipient = await this.recipientOf(organizationId, signatureId);
@@ -108,7 +102,10 @@ export class ThankYouSender implements Subscription {
     // With immediate confirmation, anyone can enter the address of someone else.
     if (!(await this.budget.reserve(requestId, recipient.email!)))
       return { status: 'SKIPPED', detail: 'The mailbox has received its emails for the day.' };
-    const language = await this.languageOf(organizationId, signatureId);
+    const [signed] = await this.store.readStream(organizationId, signatureId, { version: 1 });
+    // The language of the page that was signed; null: unknown.
+    const language = (signed?.data.language as string | null | undefined) ?? null;
+    const isProved = signed !== undefined && !isAutomatic && !isBySystem(signed);
     const current = await this.letters.current(organizationId, petitionId, language);
     if (!current) return { status: 'SKIPPED', detail: 'The petition no longer has a thank-you email.' };
     const { writing, blockers } = current;
@@ -152,12 +149,6 @@ export class ThankYouSender implements Subscription {
     }
   }
 
-  /** The language of the page that was signed; null: unknown. */
-  private async languageOf(organizationId: string, signatureId: string): Promise<string | null> {
-    const [signed] = await this.store.readStream(organizationId, signatureId, { version: 1 });
-    return (signed?.data.language as string | null | undefined) ?? null;
-  }
-
   /** The contact who has the signature now, or why it receives nothing. */
   private async recipientOf(organizationId: string, signatureId: string): Promise<Recipient | string> {
     const { state } = await this.records.load(signature.decider, organizationId, signatureId);
@@ -167,6 +158,10 @@ export class ThankYouSender implements Subscription {
     });
     return recipient!;
   }
+}
+
+function isBySystem({ metadata }: RecordedEvent): boolean {
+  return metadata.actor.type === 'system';
 }
 
 /** The recipient of an email to an address that anyone may have entered: only with names that can be names. */

@@ -8,7 +8,7 @@ import { noSuch, Operation, PastRecord, RecordInput, recordSchema, textOrNull, T
 import { contact, joinCountry, sumByCountry } from '../contacts/index.js';
 import { OfflineSignatures } from './offline-counts.js';
 import { petitions, signedAt } from './petitions.js';
-import { ThankYouMails } from './thank-you-mails.js';
+import { type ThankYouCounts, thankYouCounts, ThankYouMails } from './thank-you-mails.js';
 
 /** Maximum countries and sources returned: both are free text. */
 const MAX_VALUES = 250;
@@ -26,8 +26,6 @@ export type Stats = Count & {
   recruiters: ({ signatureId: string } & Count)[];
   thankYouMails: ThankYouCounts | null;
 };
-
-type ThankYouCounts = { sent: number; waiting: number; skipped: number; failed: number; inDoubt: number };
 
 const counted = { signatures: { type: 'integer' } };
 const listOf = (properties: object) => ({
@@ -58,17 +56,7 @@ const listOf = (properties: object) => ({
       description: 'The signatures of the signers whose share links brought most, with what they brought.',
     },
     thankYouMails: {
-      ...recordSchema({
-        sent: { type: 'integer' },
-        waiting: { type: 'integer', description: 'To be sent or retried.' },
-        skipped: {
-          type: 'integer',
-          description: 'The address is suppressed, or its mailbox has received its emails for the day.',
-        },
-        failed: { type: 'integer' },
-        inDoubt: { type: 'integer', description: 'May have been sent. They are not sent again.' },
-      }),
-      type: ['object', 'null'],
+      ...thankYouCounts,
       description:
         'The thank-you emails by outcome; null if there are none, and with `asOf`, because the history does not contain them.',
     },
@@ -127,16 +115,9 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
       sources: mostFrequent(of('source').map(({ source, signatures }) => ({ source, signatures }))),
       recruited: recruiters[0]?.all ?? 0,
       recruiters: recruiters.map(({ id, signatures }) => ({ signatureId: id, signatures })),
-      thankYouMails: past ? null : await this.thanked(organizationId, petitionId),
+      thankYouMails: past ? null : await this.mails.count(organizationId, petitionId),
     };
     return past ? new PastRecord(stats, past) : stats;
-  }
-
-  private async thanked(organizationId: string, petitionId: string): Promise<ThankYouCounts | null> {
-    const counts = await this.mails.count(organizationId, petitionId);
-    if (!counts) return null;
-    const { SENT, WAITING, SKIPPED, FAILED, IN_DOUBT } = counts;
-    return { sent: SENT, waiting: WAITING, skipped: SKIPPED, failed: FAILED, inDoubt: IN_DOUBT };
   }
 
   /** For contacts that have changed since, reads their country at that time from their histories. */

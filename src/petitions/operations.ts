@@ -20,6 +20,7 @@ export * from './export-signatures.js';
 export * from './get-count-certificate.js';
 export * from './get-delivery.js';
 export * from './get-stats.js';
+export * from './retry-thank-you-mails.js';
 export * from './invalidate-signatures.js';
 export * from './restore-signatures.js';
 export * from './get-invalidation.js';

@@ -30,6 +30,7 @@ import { Recruiting } from './recruiting.js';
 import { RequestSignatureHandler } from './request-signature.js';
 import { SignFromEmailHandler } from './sign-from-email.js';
 import { signatureRequests, signatureRequestShapes } from './signature-request.js';
+import { thankYouRetry } from './retry-thank-you-mails.js';
 import { Signers } from './signers.js';
 import { ThankYouMails } from './thank-you-mails.js';
 
@@ -38,7 +39,14 @@ import { ThankYouMails } from './thank-you-mails.js';
   services: { petition: 'Petitions that people sign, with their signatures and counts.' },
   reasons,
   resources: [petitions, invalidations, offlineCounts],
-  streams: [comment, petitionDelivery, petitionGoal, signatureRequests.decider, invalidationPlan],
+  streams: [
+    comment,
+    petitionDelivery,
+    petitionGoal,
+    signatureRequests.decider,
+    invalidationPlan,
+    thankYouRetry,
+  ],
   subscriptions: [
     PetitionGoals,
     Invalidations,

@@ -19,6 +19,7 @@ export const kinds: typeof en = {
   organization: 'Organisation',
   petition: 'Petition',
   'petition-delivery': 'Übergabe einer Petition',
+  'thank-you-retry': 'Erneuter Versand einer Dankes-E-Mail',
   'petition-goal': 'Ziel einer Petition',
   post: 'Beitrag',
   'public-log': 'Öffentlicher Verlauf',

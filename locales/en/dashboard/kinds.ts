@@ -18,6 +18,7 @@ export const kinds = {
   organization: 'Organization',
   petition: 'Petition',
   'petition-delivery': 'Handover of a petition',
+  'thank-you-retry': 'Retry of a thank-you email',
   'petition-goal': 'Petition goal',
   post: 'Post',
   'public-log': 'Public history',

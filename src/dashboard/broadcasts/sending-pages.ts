@@ -330,26 +330,12 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
     needs: 'broadcast:send',
     show: async (context) => {
       const { id, name, recipients } = await broadcasts.find(context);
-      const { retryFailed, retryInDoubt, retrying } = context.words.broadcasts.steps;
-      const isFailed = status === 'FAILED';
-      const many = (isFailed ? recipients?.failed : recipients?.inDoubt) ?? 0;
-      const back = {
-        href: context.address.path(`broadcasts/${id}/recipients`),
-        text: context.words.broadcasts.recipients.title,
-      };
-      return context.view.page({
+      const { title: text } = context.words.broadcasts.recipients;
+      return askToRetry(context, status, {
         section: 'broadcasts',
-        title: `${isFailed ? retryFailed : retryInDoubt}: ${name}`,
-        ...(many === 0 ? { back } : {}),
-        content:
-          many === 0
-            ? html`<p>${retrying.nobody}</p>`
-            : ConfirmForm(context, {
-                text: isFailed ? retrying.failed(many) : retrying.inDoubt(many),
-                button: retrying.button(many),
-                back: `broadcasts/${id}/recipients`,
-                isFinal: !isFailed,
-              }),
+        name,
+        counts: recipients,
+        back: { path: `broadcasts/${id}/recipients`, text },
       });
     },
     act: async ({ address, api }) => {
@@ -360,6 +346,41 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
       return { to: `broadcasts/${address.params.broadcast!}/recipients`, done: 'broadcasts.retried' };
     },
   };
+}
+
+/** Asks whether to send emails again: those of a broadcast, or those that thank signers. */
+export function askToRetry(
+  context: PageContext,
+  status: 'FAILED' | 'IN_DOUBT',
+  {
+    section,
+    name,
+    counts,
+    back,
+  }: {
+    section: 'broadcasts' | 'petitions';
+    name: string;
+    counts: { failed: number | null; inDoubt: number | null } | null;
+    back: { path: string; text: string };
+  },
+) {
+  const { retryFailed, retryInDoubt, retrying } = context.words.broadcasts.steps;
+  const isFailed = status === 'FAILED';
+  const many = (isFailed ? counts?.failed : counts?.inDoubt) ?? 0;
+  return context.view.page({
+    section,
+    title: `${isFailed ? retryFailed : retryInDoubt}: ${name}`,
+    ...(many === 0 ? { back: { href: context.address.path(back.path), text: back.text } } : {}),
+    content:
+      many === 0
+        ? html`<p>${retrying.nobody}</p>`
+        : ConfirmForm(context, {
+            text: isFailed ? retrying.failed(many) : retrying.inDoubt(many),
+            button: retrying.button(many),
+            back: back.path,
+            isFinal: !isFailed,
+          }),
+  });
 }
 
 function senderOf(api: Api): Promise<{ mailFrom: object | null; postalAddress: string | null }> {

@@ -1,11 +1,12 @@
 import { html, type Html } from '#libs/pages';
+import { askToRetry } from '../broadcasts/sending-pages.js';
 import { sendTest, TestForm } from '../broadcasts/test-form.js';
 import { MergeFields } from '../broadcasts/writing-pages.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import { type FormInput, type PageContext } from '../page-context.js';
-import { AreaField, ButtonLink, Facts, FormOf, numberIn, SectionOf, TextField } from '../parts.js';
+import { Actions, AreaField, ButtonLink, Facts, FormOf, numberIn, SectionOf, TextField } from '../parts.js';
 import { type PetitionRecord, petitions } from './petition.js';
 
 type Preview = { subject: string; html: string; text: string };
@@ -87,7 +88,31 @@ export const thankYouPages: PageDefinition[] = [
       return { to: `petitions/${petitionId}/thanks`, done: 'broadcasts.tested' };
     },
   },
+  retry('retry-failed', 'FAILED'),
+  retry('retry-in-doubt', 'IN_DOUBT'),
 ];
+
+function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
+  return {
+    path: `petitions/:petition/thanks/${path}`,
+    needs: 'broadcast:send',
+    show: async (context) => {
+      const { id, title } = await petitions.find(context);
+      const { title: text } = context.words.petitions.thanks;
+      return askToRetry(context, status, {
+        section: 'petitions',
+        name: title,
+        counts: await countsOf(context),
+        back: { path: `petitions/${id}/thanks`, text },
+      });
+    },
+    act: async ({ address, api }) => {
+      const petitionId = address.params.petition!;
+      await api.run('petition.retry-thank-you-mails', { petitionId, status });
+      return { to: `petitions/${petitionId}/thanks`, done: 'broadcasts.retried' };
+    },
+  };
+}
 
 /** Inputs for what a page shows after signing or subscribing. */
 export function ThankYouFields({ form, words }: PageContext, thankYou: PetitionRecord['thankYou']): Html[] {
@@ -125,16 +150,28 @@ function previewOf({ address, api }: PageContext): Promise<Preview> {
 }
 
 /** How many emails were sent; null if there are none. */
-async function OutcomesOf({ words, address, api }: PageContext) {
+async function OutcomesOf(context: PageContext) {
+  const { words, address, person } = context;
+  const { outcomes, sentTitle } = words.petitions.thanks;
+  const counts = await countsOf(context);
+  if (!counts) return null;
+  const rows = (Object.keys(outcomes) as (keyof Counts)[])
+    .filter((outcome) => counts[outcome] > 0)
+    .map((outcome) => ({ name: outcomes[outcome], value: numberIn(words, counts[outcome]) }));
+  const path = `petitions/${address.params.petition!}/thanks`;
+  const { retryFailed, retryInDoubt } = words.broadcasts.steps;
+  const buttons = [
+    counts.failed > 0 && ButtonLink(address, `${path}/retry-failed`, retryFailed, true),
+    counts.inDoubt > 0 && ButtonLink(address, `${path}/retry-in-doubt`, retryInDoubt, true),
+  ];
+  return SectionOf(sentTitle, [Facts(rows), person.may('broadcast:send') ? Actions(buttons) : null]);
+}
+
+async function countsOf({ address, api }: PageContext): Promise<Counts | null> {
   const { thankYouMails } = await api.run<{ thankYouMails: Counts | null }>('petition.get-stats', {
     petitionId: address.params.petition,
   });
-  const { outcomes, sentTitle } = words.petitions.thanks;
-  if (!thankYouMails) return null;
-  const rows = (Object.keys(outcomes) as (keyof Counts)[])
-    .filter((outcome) => thankYouMails[outcome] > 0)
-    .map((outcome) => ({ name: outcomes[outcome], value: numberIn(words, thankYouMails[outcome]) }));
-  return SectionOf(sentTitle, Facts(rows));
+  return thankYouMails;
 }
 
 /** Both parts are replaced as a whole. Without any text, signers see the texts of the site and receive no email. */
