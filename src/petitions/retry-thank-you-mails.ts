@@ -62,7 +62,7 @@ export class RetryThankYouMailsHandler implements ICommandHandler<RetryThankYouM
       return { recordId: petitionId, writes };
     });
     // The events first: after a crash, they still find the emails with their previous outcome.
-    await this.mails.await(organizationId, retried);
+    if (retried.length > 0) await this.mails.await(organizationId, retried);
     return { petitionId, thankYouMails: await this.mails.count(organizationId, petitionId) };
   }
 }
