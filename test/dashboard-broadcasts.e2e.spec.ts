@@ -302,9 +302,24 @@ describe('an error in the content', () => {
       'unsubscribeUrl',
     ])
       expect(text).toContain(`<code>{{ ${field} }}</code>`);
-    // A petition as a block to copy.
-    expect(text).toContain('[Sign now]({{ petition.signUrl }} &quot;button&quot;)');
   });
+});
+
+it('blocks to insert are listed, and each can be used in an email to signers', async () => {
+  const { petitionId } = await call(client, 'petition.create-petition', { name: 'River' });
+  await call(client, 'petition.publish-petition', { petitionId });
+  const texts = [await get('broadcasts/new'), await getInGerman('broadcasts/new')].map((page) =>
+    [...page.matchAll(/<pre class="code" data-insert="[^"]+">([^<]+)</g)].map(([, text]) => text!),
+  );
+  expect(texts.map(({ length }) => length)).toEqual([8, 8]);
+  for (const blocks of texts) {
+    const content = blocks.join('\n\n').replaceAll('&quot;', '"').replaceAll('&gt;', '>');
+    const written = { name: newName(), subject: 'River', content, audience: { petitionIds: [petitionId] } };
+    const { broadcastId } = await call(client, 'broadcast.create-broadcast', written);
+    const { html, text } = (await client.get('broadcast.preview-broadcast', { broadcastId })).body.data;
+    expect(html).toMatch(/https:\/\/wa\.me\/\?text=https:[^"]*\/petitions\/river"/);
+    expect(text).not.toMatch(/\{\{|\]\(/);
+  }
 });
 
 describe('recipients', () => {

@@ -220,7 +220,15 @@ inBrowser('in Chromium', () => {
       await open('broadcasts/new');
       await type(broadcasts.fields.name, 'News');
       await type(broadcasts.fields.subject, 'We won');
-      await type(broadcasts.fields.content, 'Dear friend, **we won**.');
+      const { blocks } = broadcasts;
+      const content = field(broadcasts.fields.content);
+      await window.type(content, 'Dear friend, **we won**.');
+      if (look.javaScript !== false) {
+        await press(blocks.firstName);
+        await press(blocks.divider);
+        const firstName = `{{ contact.firstName | default: "${blocks.somebody}" }}`;
+        expect(await content.inputValue()).toBe(`Dear friend, **we won**.${firstName}\n\n---`);
+      }
       await window.tick(field('Readers'));
       await requireGood();
       await press(broadcasts.saveDraft);

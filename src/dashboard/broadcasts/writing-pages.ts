@@ -201,7 +201,7 @@ async function WritingOf(
       isTicked: like?.countClicks === true,
     }),
     MergeFields(context.words, customFields, context.words.broadcasts.mergeFields.ofOnePetition),
-    like?.format === 'HTML' ? null : BlocksOf(context.words),
+    like?.format === 'HTML' ? null : BlocksOf(context.words, { field: 'content' }),
   ];
   const recipients = [
     CheckField(context.form, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
@@ -262,25 +262,47 @@ export function MergeFields(
   </details>`;
 }
 
-/** Parts of an email to copy into the message. */
-function BlocksOf({ broadcasts: { blocks } }: DashboardWords): Html {
+/**
+ * Parts of a message to copy into its field. If scripts run, the field has a button for each.
+ *
+ * @param field the name of the message's field. @param isToSigners whether all recipients have signed.
+ */
+export function BlocksOf(
+  { broadcasts: { blocks } }: DashboardWords,
+  { field, isToSigners = false }: { field: string; isToSigners?: boolean },
+): Html {
   const sign = (url: string) => `[${blocks.sign}](${url} "button")`;
+  const url = '{{ petition.url }}';
+  const toSign: [name: string, text: string][] = [
+    [blocks.signButton, sign('{{ petition.signUrl }}')],
+    [
+      blocks.petition,
+      `### {{ petition.title }}\n\n{{ petition.signatures }} / {{ petition.goal }}\n\n${sign('{{ petition.signUrl }}')}`,
+    ],
+  ];
   const rows: [name: string, text: string][] = [
+    [blocks.firstName, `{{ contact.firstName | default: "${blocks.somebody}" }}`],
+    ...(isToSigners ? [] : toSign),
+    [
+      blocks.share,
+      [
+        `[${blocks.mail}](mailto:?body=${url})`,
+        `[WhatsApp](https://wa.me/?text=${url})`,
+        `[Facebook](https://www.facebook.com/sharer/sharer.php?u=${url})`,
+        `[Bluesky](https://bsky.app/intent/compose?text=${url})`,
+      ].join(' · '),
+    ],
     [blocks.button, sign('https://example.org')],
     [blocks.image, `![${blocks.alt}](https://example.org/image.jpg)`],
     [blocks.divider, '---'],
-    [
-      blocks.petition,
-      '### {{ petition.title }}\n\n{{ petition.signatures }} / {{ petition.goal }}\n\n' +
-        sign('{{ petition.signUrl }}'),
-    ],
+    [blocks.unsubscribe, `[${blocks.unsubscribe}]({{ unsubscribeUrl }})`],
   ];
-  return html`<details>
+  return html`<details data-inserts="${field}">
     <summary>${blocks.title}</summary>
     ${Table({
       caption: blocks.title,
       columns: [{ name: blocks.block }, { name: blocks.written }],
-      rows: rows.map(([name, text]) => [name, html`<pre class="code">${text}</pre>`]),
+      rows: rows.map(([name, text]) => [name, html`<pre class="code" data-insert="${name}">${text}</pre>`]),
     })}
   </details>`;
 }

@@ -141,6 +141,33 @@ for (const field of document.querySelectorAll<HTMLElement>('[data-copy]')) {
   if (navigator.clipboard as Clipboard | undefined) field.append(button);
 }
 
+// Buttons above a message that insert the snippets of a list where the cursor is. Headings, pictures and lines are paragraphs.
+for (const list of document.querySelectorAll<HTMLElement>('[data-inserts]')) {
+  const field = list.closest('form')!.elements.namedItem(list.dataset.inserts!) as HTMLTextAreaElement;
+  const bar = document.createElement('ul');
+  bar.className = 'actions';
+  bar.ariaLabel = list.querySelector('summary')!.textContent;
+  for (const snippet of list.querySelectorAll<HTMLElement>('[data-insert]')) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'button plain';
+    button.textContent = snippet.dataset.insert!;
+    button.addEventListener('click', () => {
+      const text = snippet.textContent;
+      const { selectionStart: start, selectionEnd: end, value } = field;
+      const isParagraph = /^(###|!|---)/.test(text);
+      const apart = (around: string) => (isParagraph && around.trim() !== '' ? '\n\n' : '');
+      const before = apart(value.slice(0, start));
+      field.setRangeText(before + text + apart(value.slice(end)), start, end, 'end');
+      field.focus();
+    });
+    const item = document.createElement('li');
+    item.append(button);
+    bar.append(item);
+  }
+  field.before(bar);
+}
+
 declare const Idiomorph:
   | { defaults: { callbacks: { beforeAttributeUpdated: (name: string, element: Element) => boolean } } }
   | undefined;

@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { askToRetry } from '../broadcasts/sending-pages.js';
 import { sendTest, TestForm } from '../broadcasts/test-form.js';
-import { MergeFields } from '../broadcasts/writing-pages.js';
+import { BlocksOf, MergeFields } from '../broadcasts/writing-pages.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
@@ -37,6 +37,7 @@ export const thankYouPages: PageDefinition[] = [
             value: thankYouMail?.content,
           }),
           MergeFields(words, await customFieldsOf(context)),
+          BlocksOf(words, { field: 'thankYouMail.content', isToSigners: true }),
         ];
         const link = (step: string, text: string) =>
           ButtonLink(address, `petitions/${id}/thanks/${step}`, text, true);
