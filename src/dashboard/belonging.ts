@@ -25,15 +25,14 @@ export function linkTo(
 
 /** The newest lists, tags and petitions of a contact that the viewer may see. */
 export function belongingOf(
-  { person, address, api }: PageContext,
+  { person, api }: PageContext,
   contactId: string,
-): Promise<{ kind: string; links: Html[]; hasMore: boolean }[]> {
+): Promise<{ kind: Resource; records: { id: string; name: string }[]; hasMore: boolean }[]> {
   const linked = kindsIn(person).filter(({ linkTable }) => linkTable !== undefined);
   return Promise.all(
     linked.map(async (kind) => {
       const found = await api.find(Resources).linkedWith(kind, api.organizationId, contactId, LIMIT + 1);
-      const links = found.slice(0, LIMIT).map((record) => linkTo(address, kind, record));
-      return { kind: kind.object, links, hasMore: found.length > LIMIT };
+      return { kind, records: found.slice(0, LIMIT), hasMore: found.length > LIMIT };
     }),
   );
 }

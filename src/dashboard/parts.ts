@@ -389,9 +389,15 @@ export function FormOf(
 }
 
 /** A button that acts immediately. Only for harmless or reversible actions. */
-export function ButtonOf(address: Address, to: string, text: string, isPlain = true): Html {
+export function ButtonOf(
+  address: Address,
+  to: string,
+  text: string,
+  isPlain = true,
+  fields: Html | null = null,
+): Html {
   return html`<form method="post" action="${address.path(to)}">
-    ${onceOf()}<button class="button${isPlain ? ' plain' : ''}">${text}</button>
+    ${onceOf()}${fields}<button class="button${isPlain ? ' plain' : ''}">${text}</button>
   </form>`;
 }
 

@@ -18,7 +18,6 @@ export const contacts: typeof en = {
   erase: 'Endgültig löschen',
   merge: 'Dublette zusammenführen',
   exportPerson: 'Alle Daten exportieren',
-  addTo: 'Tags und Listen ändern',
   subscribed: 'Abonniert',
   blocked: (why) => `Nein. Die Adresse ist gesperrt (${why})`,
   signed: 'Unterschriebene Petitionen',

@@ -14,7 +14,6 @@ export const contacts = {
   erase: 'Erase',
   merge: 'Merge a duplicate',
   exportPerson: 'Export all data',
-  addTo: 'Change tags and lists',
   subscribed: 'Subscribed',
   blocked: (why: string) => `No. The address is suppressed (${why})`,
   signed: 'Signed petitions',

@@ -13,7 +13,7 @@ const ALL = 'all';
 const PATH = 'contacts/group';
 const MOST_CHOSEN = 1_000;
 
-export function canGroup(person: Member): boolean {
+function canGroup(person: Member): boolean {
   return person.may('contact:write') && (person.may('tag:write') || person.may('list:write'));
 }
 

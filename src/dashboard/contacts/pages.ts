@@ -1,6 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { invalid, type StreamedAnswer } from '#libs/rpc';
-import { belongingOf, kindsIn } from '../belonging.js';
+import { kindsIn } from '../belonging.js';
 import { createdColumn, type Filter } from '../list-pages.js';
 import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';
@@ -33,7 +33,8 @@ import {
 } from './contact.js';
 import { ConsentsOf } from './consents.js';
 import { CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
-import { canGroup, choosing, groupPage } from './group-page.js';
+import { choosing, groupPage } from './group-page.js';
+import { BelongingOf } from './groups-of-contact.js';
 
 /** No autocomplete: browsers would fill in the data of their user, not of the contact. */
 const FIELDS: Partial<Record<Detail, 'tel'>> = { phone: 'tel', mobile: 'tel' };
@@ -120,14 +121,11 @@ export const contactPages: PageDefinition[] = [
       ]);
     },
     (context, contact, { mayWrite, link }, [mails, belonging, consents, customFields]) => {
-      const { words, person, address } = context;
-      const { edit, erase, merge, addTo, exportPerson, fields, subscribed } = words.contacts;
+      const { words, person } = context;
+      const { edit, erase, merge, exportPerson, fields, subscribed } = words.contacts;
       return html`${Actions(
         [
           mayWrite && link('edit', edit, false),
-          mayWrite &&
-            canGroup(person) &&
-            ButtonLink(address, `contacts/group?contact=${contact.id}`, addTo, true),
           mayWrite && link('merge', merge),
           mayWrite && person.may('contact:export') && link('export', exportPerson),
           mayWrite && link('erase', erase),
@@ -232,17 +230,6 @@ function DetailOf({ words, address }: PageContext, name: Detail, value: string):
   const shown = name === 'country' ? countryName(words.locale, value) : value;
   if (!PLACES.some((place) => place === name)) return shown;
   return html`<a href="${address.path(`contacts?${name}=${encodeURIComponent(value)}`)}">${shown}</a>`;
-}
-
-async function BelongingOf(context: PageContext, contactId: string) {
-  const { contacts, sections } = context.words;
-  return (await belongingOf(context, contactId)).map(({ kind, links, hasMore }) => ({
-    name: kind === 'petition' ? contacts.signed : sections[sectionOf(kind)!]!,
-    value:
-      links.length === 0
-        ? null
-        : html`${links.map((link, n) => (n === 0 ? link : html`, ${link}`))}${hasMore ? html`, ${contacts.andOthers}` : null}`,
-  }));
 }
 
 /** Whether a contact is subscribed. A suppressed address receives no email even then. */
