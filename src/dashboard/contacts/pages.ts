@@ -19,7 +19,6 @@ import { recordPages } from '../record-pages.js';
 import { type SuppressionRecord } from '../../suppressions/index.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { countryChoices, countryName } from '../../contacts/index.js';
-import { sectionOf } from '../sections.js';
 import { type FieldRecord } from '../../fields/index.js';
 import {
   choicesOf,
