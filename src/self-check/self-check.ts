@@ -76,8 +76,9 @@ export class SelfCheck {
     const { worker } = this;
     const checkAll = async () => {
       await this.register();
+      // Before each check, because on a busy machine the next one may always be due.
+      do this.lastSeen = await this.status();
       while (!worker.signal.aborted && (await this.turn()));
-      this.lastSeen = await this.status();
     };
     worker.start(checkAll, () => worker.pause(Math.min(POLL_MS, 1_000 * this.everySeconds)));
   }
