@@ -45,6 +45,7 @@ export const broadcasts: typeof en = {
     },
     country: 'Nur in diesem Land',
     city: 'Nur in diesem Ort',
+    places: 'Nur in einem Land oder an einem Ort',
     placeHint: 'So eingeben, wie es bei Ihren Kontakten steht.',
     html: 'Diese Nachricht wurde in HTML geschrieben und lässt sich nur über die API bearbeiten.',
   },

@@ -45,6 +45,7 @@ export const broadcasts = {
     } as Record<string, string>,
     country: 'Only in this country',
     city: 'Only in this town or city',
+    places: 'Only in one country or city',
     placeHint: 'Enter it as it appears in your contacts.',
     html: 'This message was written in HTML. You can only edit it through the API.',
   },

@@ -212,17 +212,21 @@ async function WritingOf(
           <summary>${fields.exclusions}</summary>
           ${excluding}
         </details>`,
-    ...(['country', 'city'] as const).map((name) =>
-      TextField(context.form, {
-        name,
-        label: fields[name],
-        hint: fields.placeHint,
-        value: audience?.filter?.[name],
-        isOptional: true,
-        max: 500,
-        offered: places[name],
-      }),
-    ),
+    // Open after an error, because the field with the error may be inside.
+    html`<details${context.form.refusal || audience?.filter ? trusted(' open') : null}>
+      <summary>${fields.places}</summary>
+      ${(['country', 'city'] as const).map((name) =>
+        TextField(context.form, {
+          name,
+          label: fields[name],
+          hint: fields.placeHint,
+          value: audience?.filter?.[name],
+          isOptional: true,
+          max: 500,
+          offered: places[name],
+        }),
+      )}
+    </details>`,
   ];
   const fieldsets = html`<div class="beside">
     <div>${message}</div>
