@@ -215,8 +215,7 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
                   rows,
                 }),
               )}
-              ${Paging(context, listed)}
-              <p><a href="${exportPath(context.address, options)}">${words.exportList}</a></p>`
+              <div class="foot">${Paging(context, listed)} <p><a href="${exportPath(context.address, options)}">${words.exportList}</a></p></div>`
         }
       </div>`,
   });

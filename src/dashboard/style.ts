@@ -77,7 +77,7 @@ form:is([data-ticked],:has(tbody :checked)) .choosing{position:sticky;border-top
 .find details{flex:1 1 100%;order:1;margin:0}.find details>div{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3)}.find summary{width:max-content}h3{margin-bottom:var(--space-1)}
 summary{min-height:var(--height);padding:.3rem 0}
 .empty{padding:var(--space-4);border:1px dashed var(--edge);border-radius:.5rem;text-align:center}
-.paging{display:flex;flex-wrap:wrap;gap:0 var(--space-4)}.paging a{padding:.4rem 0}
+.paging{display:flex;flex-wrap:wrap;gap:0 var(--space-4)}.paging a{padding:.4rem 0}.foot{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-4)}
 .facts{grid-template-columns:repeat(auto-fill,minmax(min(100%,18rem),1fr));gap:var(--space-2) var(--space-4)}
 .facts div:first-child:nth-last-child(n+5){grid-column:span 2}.facts dd{font-weight:400}
 .figure{margin:0;font-size:var(--text-5);font-weight:600;font-variant-numeric:tabular-nums}
@@ -115,7 +115,7 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
 .table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
-.table td{line-height:1.35}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}textarea.long{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
+.table td{line-height:1.35}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}.lead:has(~#list){display:none}textarea.long{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
 .actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .icon{display:none}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
 .choosing .button{padding-inline:.5rem}.find .field{max-width:none}}
