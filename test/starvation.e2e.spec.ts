@@ -17,18 +17,20 @@ beforeEach(async () => {
   [greedy, innocent] = [(await api.organization()).withoutRetries(), await api.organization()];
 });
 
-/** Locks a table, so that its readers wait. */
-async function hold(table: string): Promise<() => Promise<void>> {
+/** Locks a table meanwhile, so that its readers wait. */
+async function holding<T>(table: string, work: () => Promise<T>): Promise<T> {
   const { source } = await api.database.another();
   const [row] = await source.query('SELECT version FROM checkpoints WHERE projection = $1', [table]);
   const runner = source.createQueryRunner();
   await runner.startTransaction();
   await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   await runner.query(`LOCK TABLE ${table}_v${row.version}.${table} IN ACCESS EXCLUSIVE MODE`);
-  return async () => {
+  try {
+    return await work();
+  } finally {
     await runner.rollbackTransaction();
     await runner.release();
-  };
+  }
 }
 
 const outcome = ({ status, body }: Answer) => [status, body.error?.reason ?? null];
@@ -38,28 +40,35 @@ it('slow queries of one organization use only its share of connections, and requ
   const { organizationId } = innocent;
   const { data } = (await innocent.post('petition.create-petition', { name: 'Save the river' })).body;
   await innocent.post('petition.publish-petition', data);
-  const release = await hold('posts');
-  const slow = Array.from({ length: 150 }, () => greedy.get('post.list-posts', { q: 'river' }));
-  let answered = 0;
-  void Promise.all(slow).then(() => (answered = slow.length));
-
-  for (let round = 0; round < 5; round += 1) {
-    const email = `person-${round}@example.org`;
-    const answers = await Promise.all([
-      innocent.post('petition.add-signature', { ...data, contact: { email } }),
-      innocent.get('contact.list-contacts', { email }),
-      innocent.get('contact.list-contacts', { q: 'person' }),
-      innocent.get('petition.get-petition', data),
-      innocent.get('history.list-events', { type: 'PetitionSigned' }),
-      innocent.post('contact.create-contact', { organizationId, email: `other-${round}@example.org` }),
-      greedy.get('list.get-list', { listId: 'none' }),
-    ]);
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 404]);
-  }
-  expect(answered).toBe(0);
-
-  const answers = await Promise.all(slow);
-  await release();
+  const answers = await holding('posts', async () => {
+    let isOver = false;
+    const ask = () =>
+      Promise.all(Array.from({ length: 150 }, () => greedy.get('post.list-posts', { q: 'river' })));
+    // Again and again, because a busy machine may need longer for the others than these wait.
+    const slow = (async () => {
+      const all = await ask();
+      while (!isOver) all.push(...(await ask()));
+      return all;
+    })();
+    try {
+      for (let round = 0; round < 5; round += 1) {
+        const email = `person-${round}@example.org`;
+        const others = await Promise.all([
+          innocent.post('petition.add-signature', { ...data, contact: { email } }),
+          innocent.get('contact.list-contacts', { email }),
+          innocent.get('contact.list-contacts', { q: 'person' }),
+          innocent.get('petition.get-petition', data),
+          innocent.get('history.list-events', { type: 'PetitionSigned' }),
+          innocent.post('contact.create-contact', { organizationId, email: `other-${round}@example.org` }),
+          greedy.get('list.get-list', { listId: 'none' }),
+        ]);
+        expect(others.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200, 404]);
+      }
+    } finally {
+      isOver = true;
+    }
+    return slow;
+  });
   const reasons = answers.map((answer) => outcome(answer).join(' '));
   expect(new Set(reasons)).toEqual(new Set(['503 TIMED_OUT', '503 OVERLOADED']));
   for (const { headers } of answers) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
@@ -81,30 +90,32 @@ it('slow queries of one organization use only its share of connections, and requ
 });
 
 it('pages without filters and single lookups do not exceed the organization’s share either', async () => {
-  const release = await hold('contacts');
-  const pages = Array.from({ length: 60 }, (_, n) =>
-    greedy.get('contact.list-contacts', n % 2 === 0 ? {} : { email: 'mary@example.org' }),
-  );
-  const answers: Answer[] = [];
-  for (let round = 0; round < 5; round += 1) {
-    answers.push(
-      await innocent.get('post.list-posts'),
-      await innocent.get('list.list-lists', { q: 'river' }),
+  const { answers, pages } = await holding('contacts', async () => {
+    const pages = Array.from({ length: 60 }, (_, n) =>
+      greedy.get('contact.list-contacts', n % 2 === 0 ? {} : { email: 'mary@example.org' }),
     );
-  }
-  await release();
+    const answers: Answer[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      answers.push(
+        await innocent.get('post.list-posts'),
+        await innocent.get('list.list-lists', { q: 'river' }),
+      );
+    }
+    return { answers, pages };
+  });
   expect(answers.map(outcome)).toEqual(answers.map(() => [200, null]));
-  // On a busy machine, some wait too long for a connection.
-  for (const page of await Promise.all(pages)) expect([null, 'OVERLOADED']).toContain(outcome(page)[1]);
+  // On a busy machine, some wait too long for a connection or for the table.
+  for (const page of await Promise.all(pages))
+    expect([null, 'OVERLOADED', 'TIMED_OUT']).toContain(outcome(page)[1]);
 });
 
 longIt('an export that times out returns 503', async () => {
-  const release = await hold('contacts');
-  const answer = greedy.get('contact.export-contacts');
-  const waiting = innocent.get('post.list-posts');
-  expect((await waiting).status).toBe(200);
-  expect(outcome(await answer)).toEqual([503, 'TIMED_OUT']);
-  await release();
+  await holding('contacts', async () => {
+    const answer = greedy.get('contact.export-contacts');
+    const waiting = innocent.get('post.list-posts');
+    expect((await waiting).status).toBe(200);
+    expect(outcome(await answer)).toEqual([503, 'TIMED_OUT']);
+  });
 });
 
 it('keys and health are checked while every other connection is in use', async () => {
