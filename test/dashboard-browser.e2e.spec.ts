@@ -198,7 +198,8 @@ inBrowser('in Chromium', () => {
       await requireGood();
       expect(await page.locator('main').innerText()).toContain(words.petitions.stats.title);
       await requireGood('figures');
-      expect(await page.locator('.plot svg').getAttribute('aria-label')).toContain('1');
+      for (const plot of await page.locator('.plot svg').all())
+        expect(await plot.getAttribute('aria-label')).toContain('1');
       await follow(petitions.signers.title);
       await requireGood();
       expect(await page.getByRole('table').innerText()).toContain('Sigrid');
