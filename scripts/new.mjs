@@ -39,6 +39,6 @@ const list = join(target, 'src/kinds.ts');
 const line = `export { ${capitalized}sModule } from './${kind}s/index.js';\n`;
 writeFileSync(list, readFileSync(list, 'utf8').replace('export {};\n', '') + line);
 
-console.log(`src/${kind}s, test/${kind}.e2e.spec.ts and a line in src/kinds.ts were written. Next:
+console.log(`Created src/${kind}s, test/${kind}.e2e.spec.ts and a line in src/kinds.ts. Next:
 1. Edit the texts in src/${kind}s.
 2. Write the generated files: see docs/tutorials/adding-a-record-kind.md.`);

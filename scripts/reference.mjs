@@ -391,6 +391,8 @@ function eventTypesPage() {
 }
 
 function describeEvent(type, fields) {
+  if (!fields.has(type))
+    throw new Error(`test/golden has no ${type}. First run UPDATE_GOLDEN=history npm test -- test/golden.`);
   const own = fields.get(type).filter(({ name }) => !WITHHELD.includes(name.split('.').at(-1)));
   const created = type.replace(/Updated$/, 'Created');
   const initial = new Map(fields.get(created)?.map((field) => [field.name, field.type]));

@@ -81,7 +81,7 @@ export function FaultsOf({
 }: {
   title: string;
   text?: string | undefined;
-  /** Without a field, the error concerns a part of the form that has none. */
+  /** An error without a field is about a part of the form that has no field. */
   faults: readonly { field?: string | undefined; text: string }[];
 }): Html {
   return html`<div class="faults" id="faults" role="alert" tabindex="-1" autofocus>

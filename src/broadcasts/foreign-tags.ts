@@ -1,5 +1,5 @@
 /**
- * Merge tags of other programs. Ours are in two braces, so these would be sent as they are written. In their order:
+ * Merge tags of other programs. Ours are in double braces, so these would be sent unchanged. In this order:
  * Mailchimp, ActiveCampaign and Salesforce, Campaign Monitor, MailerLite, Word and CiviCRM.
  */
 const ANYTHING = [

@@ -52,7 +52,7 @@ export function erasuresCommands(program: Command): void {
     )
     .addHelpText(
       'after',
-      '\nWith --out, prints { "erasures" }, the number of erasures. Keep the file with your backups, and update it more often than them.',
+      '\nWith --out, prints { "erasures" }, the number of erasures. Keep the file with your backups, and update it more often than the backups.',
     )
     .action(({ out }: { out?: string }) => withSession(program, (session) => list(session, out)));
   erasures

@@ -39,8 +39,8 @@ async function rewrap({ runtime }: Session): Promise<{ rewrapped: number; unread
   if (fault !== undefined) {
     throw new UsageError(
       fault === 'unfinished'
-        ? 'Some keys are still wrapped with the key before ENCRYPTION_KEY_PREVIOUS. Finish that keys rewrap first.'
-        : 'Another keys rewrap replaced the key while this one was starting.',
+        ? 'Some keys are still wrapped with the key before ENCRYPTION_KEY_PREVIOUS. First finish the `keys rewrap` that was interrupted.'
+        : 'Another `keys rewrap` replaced the key while this one was starting.',
     );
   }
   const answer = { rewrapped: 0, unreadable: 0 };

@@ -13,7 +13,7 @@ export type ContactRecord = {
   organizationId: string;
   subscribed: boolean;
   externalIds: string[];
-  /** By the key of the field. */
+  /** The values, by the keys of their fields. */
   customFields: { [key: string]: CustomValue };
 } & ContactDetails;
 

@@ -243,7 +243,7 @@ function snapshotsIn(schema: string): Snapshots<Contact> {
       const row = state as Snapshot;
       if ('mergedInto' in row)
         return { status: 'erased', ...(row.mergedInto === null ? {} : { mergedInto: row.mergedInto }) };
-      // Erased since, so the history no longer has its details.
+      // The contact has been erased since, so the history no longer has its details.
       if (!row.key) {
         return {
           status: 'standing',

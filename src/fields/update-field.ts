@@ -10,8 +10,8 @@ import { OptionUse } from './option-use.js';
   name: 'field.update-field',
   summary: 'Update a custom field',
   description:
-    'Changes only the fields you send. The key and the type never change. An option that a contact has as its value ' +
-    'cannot be removed.',
+    'Changes only the fields you send. The key and the type never change. You cannot remove an option ' +
+    'that is the value of a contact.',
   answers: fieldSchema,
   reasons: ['OPTION_IN_USE'],
 })

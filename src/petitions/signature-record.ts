@@ -25,8 +25,8 @@ export const signatureAnswerSchema = recordSchema({
   consentRecorded: {
     type: ['boolean', 'null'],
     description:
-      'Whether `contact.consent` is recorded; null if it was not sent. False if the contact is unsubscribed and the ' +
-      'consent is an agreement.',
+      'Whether `contact.consent` was recorded. Null if it was not sent. False if it agrees to email, but the contact ' +
+      'has unsubscribed.',
   },
 });
 export const withdrawnAnswerSchema = recordSchema({

@@ -97,7 +97,7 @@ export const history = {
   },
   verifying: {
     title: 'Verify the history',
-    text: 'Your browser downloads every event and computes everything itself: each event’s digest, the tree above the events, and the signature. This server sends this page and fills in its own key and latest checkpoint. Enter ones that you got elsewhere and it can’t hide a change.',
+    text: 'Your browser downloads every event and computes everything itself: each event’s digest, the tree above the events, and the signature. This server sends this page and fills in its own key and latest checkpoint. If you enter a key and a checkpoint that you got elsewhere, the server can’t hide a change.',
     script:
       'Verification in the browser requires JavaScript. Without it, download the history and a checkpoint, and use the command line: history verify.',
     key: 'Public key',

@@ -32,7 +32,7 @@ import { MergedLinks } from './merged-links.js';
     'signatures and consents, and their details fill its empty fields. If several of them signed the same petition, ' +
     'only one signature is kept. If one of them unsubscribed, or opted out of email at one of the addresses, the merged ' +
     'contact is unsubscribed. The merged contacts are then deleted. Requests with their ids return 404 with the reason ' +
-    '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact contains the details of all.',
+    '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact contains all their details.',
   answers: contactSchema,
   reasons: ['MERGED'],
 })

@@ -51,7 +51,7 @@ type UpdateAnswer = { contacts: number; operationId: string | null };
   object: 'update',
   summary: 'Update many contacts',
   description:
-    'Gives fields of many contacts the same values, and adds or removes tags and lists. Send one of `contactIds`, ' +
+    'Sets fields of many contacts to the same values, and adds or removes tags and lists. Send one of `contactIds`, ' +
     '`segmentId` and `matching`. Changes only the fields you send; `null` clears a field. No one is subscribed or unsubscribed.\n\n' +
     'Up to 1,000 contacts are updated immediately. If one of the `contactIds` does not exist, nothing ' +
     'changes. Fields change first, for all contacts or for none, and then tags and lists, one at a time. ' +
