@@ -93,8 +93,8 @@ export class Mailer implements OnApplicationShutdown {
   /**
    * Sends a message. Never rejects because of the message's data, the server or the network.
    *
-   * @param signal if it is aborted before any part of the message was sent, nothing is sent. Later it has no effect; only
-   *   {@link close} limits the remaining wait to five seconds.
+   * @param signal if it is aborted before any part of the message was sent, nothing is sent. After that it has no effect,
+   *   but {@link close} limits the remaining wait to five seconds.
    * @param onTurn awaited after place, rate and connection. If `signal` is aborted during it, nothing is sent.
    */
   async send(

@@ -18,9 +18,9 @@ export const organizationSchema = recordSchema({
   mailFrom: {
     ...recordSchema({ name: textOrNull, address: { type: 'string', format: 'idn-email' } }),
     type: ['object', 'null'],
-    description: 'The sender of email; null: the sender set by the operator of this server.',
+    description: 'The sender of email. If null, the operator of the server sets it.',
   },
-  replyTo: { ...textOrNull, description: 'The reply address of email; null: the sender.' },
+  replyTo: { ...textOrNull, description: 'The reply address of email. If null, replies go to the sender.' },
   postalAddress: {
     ...textOrNull,
     description: 'Appears at the bottom of bulk email. Can have several lines.',

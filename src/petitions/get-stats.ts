@@ -50,7 +50,10 @@ const listOf = (properties: object) => ({
     days: listOf({ date: { type: 'string', format: 'date' } }),
     countries: listOf({ country: textOrNull }),
     sources: listOf({ source: textOrNull }),
-    recruited: { type: 'integer', description: 'Signatures that share links of other signers brought.' },
+    recruited: {
+      type: 'integer',
+      description: 'Signatures that came through the share links of other signers.',
+    },
     recruiters: {
       ...listOf({ signatureId: { type: 'string' } }),
       description: 'The signatures of the signers whose share links brought most, with what they brought.',

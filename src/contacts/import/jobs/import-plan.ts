@@ -19,7 +19,7 @@ export type ImportPlan = {
   /** The first rows, for the preview. */
   examples: string[][];
   meanings: (Meaning | null)[];
-  /** Columns that may state opt-outs. In the preview, they are not ignored without a question. */
+  /** Columns that may state opt-outs. The preview asks about them before they are ignored. */
   suspects?: number[];
   /** Undefined in rows of earlier versions. */
   format?: TableFormat;
