@@ -224,8 +224,8 @@ export class EventStore {
   }
 
   /**
-   * A page of the log in its global order, without events in shapes that this version of the program does not know, and
-   * without those whose personal data cannot be decrypted.
+   * A page of the log in its global order. Leaves out events in shapes that this version does not know, and events whose
+   * personal data cannot be decrypted.
    *
    * @param after only positions above this one.
    * @param upTo only positions up to this one, which must not exceed a horizon read before.

@@ -6,8 +6,8 @@ import zlib from 'node:zlib';
 /**
  * Shorter responses fit into a packet as they are.
  *
- * Only responses that contain no secret of a browser's user are compressed, because their length could reveal it (BREACH): those of the
- * API, whose keys browsers do not send by themselves, and files and pages that are the same for everyone.
+ * Only responses that contain no secret of a browser's user are compressed, because their length could reveal it (BREACH). These are
+ * responses of the API, whose keys browsers do not send by themselves, and files and pages that are the same for everyone.
  */
 const SHORTEST = 1024;
 

@@ -40,8 +40,8 @@ const TAKE_RETRIES = `
  * events, and those that wait for them, to the retry table. It fails if another instance has taken over. So
  * each event is either handled or in that table.
  *
- * No transaction is open while events are handled: it would keep a connection, and there may be only one,
- * and locks that a command of the handler may wait for.
+ * No transaction is open while events are handled. It would keep a connection, perhaps the only one, and
+ * locks that a command of the handler may wait for.
  */
 export class SubscriptionRunner {
   constructor(

@@ -31,8 +31,8 @@ export function claimsOf(checkpoint: string): Claims | undefined {
 }
 
 /**
- * How the claims of two checkpoints of one log contradict each other although their trees are consistent: a tree is sealed
- * once, and a tree that has grown reaches a later position, no earlier in time. Undefined if they do not.
+ * How the claims of two checkpoints of one log contradict each other although their trees are consistent; undefined if they
+ * do not. A tree is sealed only once. A tree that has grown reaches a later position, and is not sealed earlier.
  */
 export function contradictionOf(older: Claims, newer: Claims): string | undefined {
   const isSame = older.size === newer.size;

@@ -26,9 +26,9 @@ const SORT = 'contactId';
     'Available once sending starts, ordered by contact id. `PENDING` recipients are waiting and `CLAIMED` ' +
     'ones are being sent. The mail server accepted `SENT` messages and rejected `FAILED` ones. ' +
     '`SKIPPED` recipients received nothing: they were unsubscribed, suppressed or erased after sending ' +
-    'started, or the broadcast was cancelled. `IN_DOUBT` recipients may have received the message: the ' +
-    'sending process crashed, stalled for half a minute or lost the database, or the connection to the ' +
-    'mail server broke after the message was transferred. `detail` contains the cause. The server deletes ' +
+    'started, or the broadcast was cancelled. `IN_DOUBT` recipients may have received the message. ' +
+    'Either the sending process crashed, stalled for half a minute or lost the database, or the connection ' +
+    'to the mail server broke after the message was transferred. `detail` contains the cause. The server deletes ' +
     'recipients some time after the broadcast (by default, two years). The request then fails with ' +
     '`RECIPIENTS_DELETED`, and `get-broadcast` still returns the figures.',
   answers: recordSchema({

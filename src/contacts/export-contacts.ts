@@ -22,8 +22,8 @@ const CSV_COLUMNS = CONTACT_COLUMNS.filter((column) => column !== 'customFields'
   description:
     'Streams all contacts that match the filters, oldest first. NDJSON contains one record per line, in the ' +
     'format of get-contact. CSV contains the same fields as columns, with names in the first line and empty ' +
-    'cells for unset fields. Each custom field has a column named by its key. In CSV, values that a spreadsheet would run as a formula (starting with `=`, `+`, ' +
-    '`-`, `@`, a tab or a carriage return) are prefixed with an apostrophe. import-contacts accepts both formats ' +
+    'cells for unset fields. Each custom field has a column named by its key. Some values would run as a formula in a spreadsheet, because ' +
+    'they begin with `=`, `+`, `-`, `@`, a tab or a carriage return. In CSV, an apostrophe is put before them. import-contacts accepts both formats ' +
     'unchanged and removes that apostrophe. A response without its last chunk (RFC 9112, section 8) is ' +
     'incomplete: request it again.',
   answers: contactSchema,

@@ -32,7 +32,7 @@ export const configuration: Check = {
       );
     if (config.webhookAllowPrivate && publicUrl !== undefined && !isLocal(new URL(publicUrl).hostname))
       found.warning(
-        'WEBHOOK_ALLOW_PRIVATE is set, so anyone who may create webhooks reaches the internal network.',
+        'WEBHOOK_ALLOW_PRIVATE is set, so anyone who may create webhooks can reach the internal network.',
         'Remove it. It is for development.',
       );
     const names = (key: Buffer | undefined) =>

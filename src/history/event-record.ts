@@ -41,7 +41,7 @@ export const eventSchema = recordSchema({
   data: {
     type: ['object', 'null'],
     description:
-      "`personal` contains a person's data and is null once the person was erased. The whole field is null if the " +
+      "`personal` contains a person's data and is null once the person is erased. The whole field is null if the " +
       'stored value was altered and is not an object; the export contains that value.',
   },
 });

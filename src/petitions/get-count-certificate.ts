@@ -15,10 +15,10 @@ const PAGE = 1_000;
   object: 'certificate',
   summary: 'Get a certificate of the number of signatures',
   description:
-    'Streams a text that anyone can verify offline with `history verify-count` or `advocacy-verify count`: events that ' +
-    'change the number of valid signatures, without readable personal data, the hashes that lead from them to the root of the ' +
-    'organization’s history, and the signed checkpoint. It proves that the events it shows were recorded. Someone who hands it on ' +
-    'can hide events behind hashes. Events recorded so far are sealed first. A response without its last ' +
+    'Streams a text that anyone can verify offline with `history verify-count` or `advocacy-verify count`. It contains the ' +
+    'events that change the number of valid signatures, without readable personal data. It also contains the hashes that lead ' +
+    'from them to the root of the organization’s history, and the signed checkpoint. It proves that these events were recorded. ' +
+    'Its creator can hide events behind hashes. Events recorded so far are sealed first. A response without its last ' +
     'chunk (RFC 9112, section 8) is incomplete.',
   reasons: ['NOT_SEALED'],
   answers: {

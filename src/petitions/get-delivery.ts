@@ -26,8 +26,8 @@ const MAX_COMMENTS = 1_000;
   name: 'petition.get-delivery',
   summary: 'Get the document to hand over a petition',
   description:
-    'Streams an HTML document to print, in the language of the petition: its title, what it asks for, the number of signatures, and ' +
-    'the newest 1,000 comments that its page may show. `contacts` adds the names and places of all signers. Deleted ' +
+    'Streams an HTML document to print, in the language of the petition. It contains the title, what the petition asks for, the ' +
+    'number of signatures, and the newest 1,000 comments that its page may show. `contacts` adds the names and places of all signers. Deleted ' +
     'signers have a row without a name. Records `PetitionDelivered` in the history with the numbers. The addressee can ' +
     'check the number of signatures from the page with `petition.get-count-certificate`. A response without its last ' +
     'chunk (RFC 9112, section 8) is incomplete.',

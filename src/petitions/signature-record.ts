@@ -60,16 +60,15 @@ export const signatureSchema = recordSchema({
   petitionId: { type: 'string' },
   contactId: {
     ...textOrNull,
-    description: 'null until the signer confirms, and after the signer was erased.',
+    description: 'null until the signer confirms, and once the signer is erased.',
   },
   comment: textOrNull,
   commentState: {
     type: ['string', 'null'],
     enum: [...COMMENT_STATES, null],
     description:
-      'Whether a team member showed (approved) or hid the public comment. `WAITING`: neither yet. Its petition’s page shows it if ' +
-      '`comments` of the petition is `SHOWN`, and not if it is `APPROVED`. null if the signature has no public comment, or is not ' +
-      'confirmed.',
+      'Whether a team member showed (approved) or hid the public comment. `WAITING`: neither yet. The petition’s page then shows ' +
+      'it only if `comments` of the petition is `SHOWN`. null if the signature has no public comment, or is not confirmed.',
   },
   status: { type: 'string', enum: ['CONFIRMED', 'PENDING', 'INVALIDATED'] },
   invalidationId: { ...textOrNull, description: 'The invalidation that excludes the signature.' },

@@ -21,8 +21,8 @@ export class Signers {
   }
 
   /**
-   * Returns the valid signature of the person behind an address: from the public site with the same mailbox,
-   * or of the contact with this address or its canonical form. Undefined if none exists.
+   * Returns the valid signature of the person behind an address; undefined if none exists. It is one from the public
+   * site with the same mailbox, or that of the contact with this address or its canonical form.
    */
   async find(organizationId: string, petitionId: string, email: string): Promise<string | undefined> {
     const mailbox = canonicalEmail(email);

@@ -115,7 +115,7 @@ export const petitions = {
     add: 'Add a language',
     start: 'Translate',
     into: (language: string) => `Translation: ${language}`,
-    hint: 'Only the title is required. Texts that you leave blank are shown in the original language. Signers’ consent is recorded with the exact text that they saw.',
+    hint: 'Only the title is required. Texts that you leave empty are shown in the original language. Signers’ consent is recorded with the exact text that they saw.',
     originalIn: (language: string) => `Original (${language})`,
     of: (page: string, field: string) => `${page}: ${field}`,
     delete: 'Delete translation',

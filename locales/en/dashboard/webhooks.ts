@@ -70,7 +70,7 @@ export const webhooks = {
   },
   done: {
     changed: 'Webhook saved.',
-    paused: 'Webhook paused. Events that happen from now on are delivered later.',
+    paused: 'Webhook paused. New events will be delivered once you resume it.',
     resumed: 'Webhook resumed.',
     tested: 'Test event delivered.',
     replayed: 'The events are being delivered again.',

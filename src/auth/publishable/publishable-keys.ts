@@ -64,7 +64,7 @@ export function Origins(options: { optional?: true } = {}): PropertyDecorator {
 type Found = { organizationId: string; id: string; origins: readonly string[] };
 
 /**
- * Keys that a page may contain. A key consists of the ids of its organization and itself, signed by this server, so nothing
+ * Keys that a page may contain. A key consists of the ids of its organization and itself, signed by this server. So nothing
  * about it has to be stored or kept secret, and invented keys cost no query.
  */
 @Injectable()

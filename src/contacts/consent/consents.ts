@@ -114,7 +114,7 @@ export class Consents {
       });
   }
 
-  /** Whether this evidence is recorded of the contact. */
+  /** Whether this evidence is stored for the contact. */
   async isRecorded(
     organizationId: string,
     contactId: string,

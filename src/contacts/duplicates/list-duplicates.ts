@@ -17,10 +17,10 @@ const MOST_STATEMENTS = 5;
   name: 'contact.list-duplicates',
   summary: 'List contacts that may be duplicates',
   description:
-    'Each pair has the older contact first. `reasons` names what they share: first name, last name and ' +
-    'postcode (`NAME_AND_ZIP`), the last eight digits of a phone or mobile number (`PHONE`), or the ' +
-    'mailbox behind their addresses (`EMAIL`), such as `ada+news@example.org` and `ada@example.org`. The ' +
-    'case of A–Z is ignored, and so are spaces in postcodes. Three contacts that share a value form two ' +
+    'Each pair has the older contact first. `reasons` names what they share. `NAME_AND_ZIP`: first ' +
+    'name, last name and postcode. `PHONE`: the last eight digits of a phone or mobile number. `EMAIL`: the ' +
+    'mailbox of their addresses, such as `ada+news@example.org` and `ada@example.org`. The case of A–Z and ' +
+    'spaces in postcodes are ignored. Three contacts that share a value form two ' +
     'pairs: the first and the second, and the second and the third. A request compares a limited number of ' +
     'contacts, so a page may have fewer pairs than `limit`, or none, while `hasMore` is true. To merge a ' +
     'pair, use `contact.merge-contacts`.',

@@ -89,8 +89,8 @@ export type GroupKind = {
 };
 
 /**
- * A kind of records that are named groups of contacts, such as lists and tags: seven operations, events, table, exact counts,
- * and a filter of contacts are derived from its declaration.
+ * A kind of records that are named groups of contacts, such as lists and tags. Its declaration yields seven operations, events,
+ * a table, exact counts, and a filter of contacts.
  */
 export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   const { kind, version, link, texts, words, fields = {} } = declared;

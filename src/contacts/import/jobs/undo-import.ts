@@ -11,7 +11,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
   summary: 'Undo an import',
   description:
     'Deletes the contacts that the import created, like contact.delete-contact. Possible for 24 hours after the import ended, even if it failed or was cancelled. It keeps contacts that another request has changed since, or linked to a ' +
-    'signature, a tag or a list, and those who signed a petition and have not confirmed it yet. Signatures that the ' +
+    'signature, a tag or a list. It also keeps contacts with an unconfirmed signature. Signatures that the ' +
     'import added for the deleted contacts are withdrawn. Contacts that the import updated or left unchanged are not ' +
     'touched, and keep added signatures, tags and lists.\n\nThe response is sent immediately; `undo` of ' +
     'import.get-import shows the progress. Repeating the request changes nothing, except that it continues an undo that ' +
