@@ -468,6 +468,9 @@ inBrowser('in Chromium', () => {
     await page.goto(`${api.origin}/dashboard/${client.organizationId}/contacts`);
     const { grouping } = DASHBOARD.en.contacts;
     const boxes = page.locator('tbody input[type=checkbox]');
+    // The table fits, so its headings stay in view.
+    const position = await page.evaluate("getComputedStyle(document.querySelector('thead th')).position");
+    expect(position).toBe('sticky');
     const elsewhere = (n: number) => page.getByText(grouping.elsewhere.replace('{n}', `${n}`));
     await boxes.nth(0).check();
     await boxes.nth(1).check();

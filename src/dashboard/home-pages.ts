@@ -213,11 +213,12 @@ async function StepsOf(context: PageContext, open: readonly PetitionRecord[]): P
 function FirstActions({ words, person, address }: PageContext): Html | null {
   const action = (needs: string, to: string, text: string, isPlain = true) =>
     person.may(needs) ? ButtonLink(address, to, text, isPlain) : null;
-  return Actions([
+  const actions = [
     action('broadcast:write', 'broadcasts/new', words.broadcasts.add, false),
     action('petition:write', 'petitions/new', words.petitions.add),
     action('contact:write', 'contacts/import', words.contacts.import),
     action('team:write', 'team/invite', words.team.invite),
     action('history:read', 'history/verify', words.history.verify),
-  ]);
+  ];
+  return Actions(actions, words);
 }

@@ -10,7 +10,7 @@ export const home: typeof en = {
     title: 'Die letzten 30 Tage',
     counted: { signatures: 'Unterschriften', contacts: 'Neue Kontakte', unsubscribes: 'Abmeldungen' },
     lately: (many) => `${many} in den letzten 7 Tagen`,
-    note: 'Importe zählen am Tag des Imports. Spätere Änderungen werden nicht abgezogen.',
+    note: 'Importe zählen am Tag des Imports. Spätere Rücknahmen und Löschungen werden nicht abgezogen.',
   },
   lastEmails: 'Letzte E-Mails',
   attention: {

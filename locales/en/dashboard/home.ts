@@ -8,7 +8,7 @@ export const home = {
     title: 'Last 30 days',
     counted: { signatures: 'Signatures', contacts: 'New contacts', unsubscribes: 'Unsubscribes' },
     lately: (many: string) => `${many} in the last 7 days`,
-    note: 'Imports count on the day they ran. Nothing is subtracted for later changes.',
+    note: 'Imports count on the day they ran. Later withdrawals and deletions are not subtracted.',
   },
   lastEmails: 'Latest emails',
   attention: {
