@@ -66,11 +66,24 @@ export async function clientSource(document) {
 }
 
 /** Named schemas of records, inputs and results, and the operations of each service. */
-function collect({ components, paths, tags }) {
+function collect({ components, paths, tags, webhooks }) {
   const definitions = {};
+  // A type for each event would be longer than one for `data` of all of them.
+  const events = Object.entries(webhooks).map(([type, { post }]) => [type, nameIn(bodyOf(post))]);
+  const isEvent = (name) => name === 'WebhookEvent' || events.some(([, event]) => event === name);
   const define = (name, schema) => (definitions[name] ??= relaxed(schema));
   for (const [name, schema] of Object.entries(components.schemas))
-    if (!isError(name) && !schema.properties?.pagination) define(name, orNull(schema));
+    if (!isError(name) && !isEvent(name) && !schema.properties?.pagination) define(name, orNull(schema));
+  const dataOf = ([type, name]) => {
+    const { data } = components.schemas[name].allOf[1].properties;
+    return [type, { ...data, description: webhooks[type].post.summary }];
+  };
+  define('EventData', {
+    description: '`data` of each type of event.',
+    type: 'object',
+    properties: Object.fromEntries(events.map(dataOf)),
+    required: events.map(([type]) => type),
+  });
   const operations = Object.entries(paths)
     .filter(([path]) => path.startsWith('/v1/'))
     .flatMap(([path, methods]) =>
@@ -106,7 +119,7 @@ function signatureOf({ path, method, definition }, schemas, define) {
   const named = capitalized(operationId);
   const { answer, type, more = {} } = answerOf(responses['200'].content, `${named}Data`, schemas, define);
   const query = parameters.filter(({ in: place }) => place === 'query');
-  const body = requestBody?.content['application/json']?.schema;
+  const body = bodyOf(definition);
   const uploads = requestBody && !body ? Object.keys(requestBody.content).filter(isFile) : undefined;
   const input = body ?? {
     type: 'object',
@@ -139,6 +152,9 @@ function signatureOf({ path, method, definition }, schemas, define) {
   };
 }
 
+const bodyOf = ({ requestBody }) => requestBody?.content['application/json']?.schema;
+const nameIn = ({ $ref }) => $ref.slice(SCHEMAS.length);
+
 const isFile = (type) => type !== 'multipart/form-data';
 
 function answerOf(content, name, schemas, define) {
@@ -146,7 +162,7 @@ function answerOf(content, name, schemas, define) {
   if (lines) return { answer: 'lines', type: `Download<${typeOf(lines, name, schemas, define)}>` };
   const schema = content['application/json']?.schema;
   if (!schema) return { answer: 'text', type: 'Promise<string>' };
-  const { properties } = schema.$ref ? schemas[schema.$ref.slice(SCHEMAS.length)] : schema;
+  const { properties } = schema.$ref ? schemas[nameIn(schema)] : schema;
   if (properties.pagination)
     return { answer: 'list', type: `PagedList<${typeOf(properties.data.items, name, schemas, define)}>` };
   // A document of its own.
@@ -157,11 +173,10 @@ function answerOf(content, name, schemas, define) {
 
 /** The name of a schema, which gets this name if it has none. */
 function typeOf(schema, name, schemas, define) {
-  if (schema.$ref) return schema.$ref.slice(SCHEMAS.length);
+  if (schema.$ref) return nameIn(schema);
   const [base] = schema.allOf ?? [];
   // A record with the fields that lists leave out.
-  if (base?.$ref && schema.allOf.length === 1 && schema.required)
-    return `Required<${base.$ref.slice(SCHEMAS.length)}>`;
+  if (base?.$ref && schema.allOf.length === 1 && schema.required) return `Required<${nameIn(base)}>`;
   define(name, schema);
   return name;
 }
@@ -176,7 +191,7 @@ const orNull = ({ type, ...schema }) =>
 function relaxed(schema) {
   if (Array.isArray(schema)) return schema.map(relaxed);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const { oneOf, example, default: preset, ...rest } = schema;
+  const { oneOf, example, default: preset, patternProperties, ...rest } = schema;
   const result = Object.fromEntries(
     Object.entries(rest).map(([key, value]) => [
       key,
@@ -188,6 +203,9 @@ function relaxed(schema) {
     ]),
   );
   if (oneOf && !oneOf.every((one) => Object.keys(one).join() === 'required')) result.oneOf = relaxed(oneOf);
+  // TypeScript knows no patterns for names, next to other fields.
+  const [other] = Object.values(patternProperties ?? {});
+  if (other) result.additionalProperties = Object.keys(result.properties).length > 0 || relaxed(other);
   const isOpen = [result.type].flat().includes('object') && !result.properties;
   if (isOpen) result.additionalProperties ??= true;
   return result;
@@ -241,6 +259,7 @@ function withoutNotes(types) {
     )
     .replaceAll(/\/\*\*\n \*\/\n/g, '')
     .replaceAll(/^( *)\/\*\*\n *\* (.*)\n *\*\/$/gm, '$1/** $2 */')
+    .replaceAll(/(?<=[\w']\??: )\{\}/g, 'Record<string, never>')
     .replace(/export interface Types \{[^}]*\}\n/, '')
     .trim();
 }

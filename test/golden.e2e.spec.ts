@@ -14,7 +14,7 @@ import { Confirmations } from '../src/confirmations/index.js';
 import { ConfirmSignUp, RequestSignUp, signUps } from '../src/forms/index.js';
 import { groupsOfContacts } from '../src/contacts/index.js';
 import { projections, streams, upcasters } from '../src/modules.js';
-import { readExported, recordSuccession } from '../src/history/index.js';
+import { eventRecord, readExported, recordSuccession } from '../src/history/index.js';
 import {
   ConfirmSignature,
   invalidationPlan,
@@ -27,6 +27,7 @@ import { Suppressions } from '../src/suppressions/index.js';
 import { AcceptInvitation } from '../src/team/index.js';
 import { failThankYou } from './fixture.js';
 import { Api } from './harness.js';
+import { mismatches } from './openapi.js';
 import { picture } from './pictures.js';
 import { eventually } from './processes.js';
 import { registerCheckpoint } from './record-kinds.js';
@@ -173,6 +174,18 @@ it('contains every event type in its current schema', async () => {
     `test/golden/history.ndjson lacks ${missing.join(', ')}. Unless makeHistory() in test/golden.e2e.spec.ts already ` +
       'causes each of them, add a request there. Then run UPDATE_GOLDEN=history npm test -- golden.',
   );
+});
+
+it('matches the schemas of events in the OpenAPI document', async () => {
+  // The schemas of new types come from the new history.
+  if (UPDATE_GOLDEN === 'history') return;
+  const { webhooks, components } = await readJson<any>(join(__dirname, 'openapi.json'), undefined);
+  const found = (await history()).flatMap((event) => {
+    const { $ref } = webhooks[event.type].post.requestBody.content['application/json'].schema;
+    const { data } = components.schemas[$ref.split('/').at(-1)].allOf[1].properties;
+    return mismatches(data, eventRecord(event).data, event.type);
+  });
+  expect([...new Set(found)]).toEqual([]);
 });
 
 it('knows every type that a projection handles', () => {

@@ -14,3 +14,28 @@ export function resolved(document: any, schema: Schema): Schema {
     required: parts.flatMap(({ required = [] }) => required),
   };
 }
+
+/** Where a value differs from a schema without references, with the reason. Objects with fields must have no others. */
+export function mismatches(schema: Schema, value: unknown, path = 'data'): string[] {
+  if (schema.anyOf) {
+    const tried: string[][] = schema.anyOf.map((one: Schema) => mismatches(one, value, path));
+    return tried.some((found) => found.length === 0) ? [] : tried.flat();
+  }
+  const types = [schema.type ?? []].flat();
+  const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
+  if (types.length > 0 && !types.includes(type)) return [`${path} is ${type}`];
+  if (schema.enum && !schema.enum.includes(value)) return [`${path} is ${String(value)}`];
+  if (Array.isArray(value)) return value.flatMap((one, n) => mismatches(schema.items, one, `${path}[${n}]`));
+  if (typeof value !== 'object' || value === null || !schema.properties) return [];
+  const patterns = Object.entries<Schema>(schema.patternProperties ?? {});
+  return [
+    ...schema.required
+      .filter((name: string) => !(name in value))
+      .map((name: string) => `${path}.${name} is missing`),
+    ...Object.entries(value).flatMap(([name, one]) => {
+      const own =
+        schema.properties[name] ?? patterns.find(([pattern]) => new RegExp(pattern).test(name))?.[1];
+      return own ? mismatches(own, one, `${path}.${name}`) : [`${path}.${name} is unknown`];
+    }),
+  ];
+}

@@ -46,8 +46,10 @@ globalThis.crypto ??= require('node:crypto').webcrypto;
 import('./flow.mjs').then(({ flow }) => flow(client, process.env.ORIGIN, process.env.KEY)).then(console.log);
 `;
 const TYPES = `
-import { type Contact, createClient, type ErrorReason } from '@advocacy/client';
+import { type Contact, createClient, type ErrorReason, type WebhookEvent } from '@advocacy/client';
 const client = createClient({ url: '', key: '' });
+export const petitionOf = (event: WebhookEvent): string | undefined =>
+  event.type === 'PetitionSigned' ? event.data.petitionId : undefined;
 export async function check(): Promise<Contact[]> {
   const petition = await client.petition.get({ petitionId: '' });
   const status: 'DRAFT' | 'PUBLISHED' | 'CLOSED' = petition.status;

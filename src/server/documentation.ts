@@ -13,6 +13,7 @@ import {
 import { programVersion } from '../environment/index.js';
 import { services } from '../modules.js';
 import { ROLES, scopesOf } from '../team/index.js';
+import { describeEvents } from './described-events.js';
 import { nameOf, nameSchemas } from './named-schemas.js';
 
 /** Routes that are not operations, by tag. */
@@ -120,6 +121,7 @@ function describeApi(app: NestExpressApplication, publicUrl: string | undefined)
   }
   nameOperations(document);
   nameSchemas(document, sharedSchemas);
+  describeEvents(document);
   return document;
 }
 

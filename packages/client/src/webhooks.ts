@@ -1,13 +1,19 @@
 import { webCrypto } from './crypto.js';
 import { WebhookVerificationError } from './errors.js';
-import { type Event } from './generated.js';
+import { type Event, type EventData } from './generated.js';
 
 /** Signatures of older requests are rejected, in seconds. */
 const TOLERANCE = 300;
 const PREFIX = 'whsec_';
 
-/** An event of the history, as a webhook delivers it. */
-export type WebhookEvent = Event & { organizationId: string };
+/** An event of the history, as a webhook delivers it. Its `type` decides what `data` contains. */
+export type WebhookEvent = {
+  [Type in keyof EventData]: Omit<Event, 'type' | 'data'> & {
+    type: Type;
+    data: EventData[Type];
+    organizationId: string;
+  };
+}[keyof EventData];
 
 /** The headers of a request in any framework. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
