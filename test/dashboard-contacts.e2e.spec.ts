@@ -219,12 +219,21 @@ describe('choosing contacts in the list', () => {
     for (const words of [en, de])
       expect(await shown(chosen, speaking(words))).toContain(words.contacts.grouping.titleOfMany(2));
     const added = await editor.post(at(chosen), { addTags: ' Donor , Member', addListIds: listId });
-    expect(added.location).toBe(`${at('contacts?city=Turin')}&done=contacts.grouped`);
+    expect(added.location).toMatch(/contacts\?city=Turin&undo=[^&]+&done=contacts\.grouped$/);
     expect((await editor.get(added.location!)).text).toContain(en.contacts.done.grouped);
     const removed = `contacts/group?contact=${one}`;
     await editor.post(at(removed), { removeTags: 'donor', removeListIds: listId });
     expect(await Promise.all([one, other, third].map(tagsOf))).toEqual([['Member'], ['Donor', 'Member'], []]);
     expect((await client.get('list.get-list', { listId })).body.data.contacts).toBe(1);
+
+    const [, undo] = /href="([^"]+\/undo\?[^"]+)"/.exec((await editor.get(added.location!)).text)!;
+    const address = undo!.replaceAll('&amp;', '&');
+    expect((await editor.get(address)).text).toContain(en.contacts.grouping.undo.title);
+    expect((await editor.post(address, {})).location).toBe(
+      `${at('contacts?city=Turin')}&done=contacts.ungrouped`,
+    );
+    expect(await Promise.all([one, other, third].map(tagsOf))).toEqual([[], [], []]);
+    expect((await client.get('list.get-list', { listId })).body.data.contacts).toBe(0);
   });
 
   it('changes all that match the search and the filters', async () => {

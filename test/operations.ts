@@ -371,6 +371,30 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
     ],
   },
+  'contact.undo-update': {
+    scope: 'contact:write',
+    ask: async (own) => {
+      const { contactId } = await own.a('contact');
+      const { listId } = await own.a('list');
+      const changes = { contactIds: [contactId], addTags: [own.unique()], addListIds: [listId] };
+      const { updateId } = await own.ask('contact.update-contacts', changes);
+      return { updateId };
+    },
+    reasons: {
+      IMPORT_UNFINISHED: async (own) => {
+        const { importId: updateId } = await own.a('import');
+        return own.send('contact.undo-update', { updateId });
+      },
+      UNDO_EXPIRED: async (own) => {
+        const { importId: updateId } = await own.a('import');
+        await changeTable(
+          own,
+          `UPDATE contact_imports SET status = 'DONE', finished_at = clock_timestamp() - interval '2 days'`,
+        );
+        return own.send('contact.undo-update', { updateId });
+      },
+    },
+  },
   'contact.list-duplicates': {
     scope: 'contact:read',
     answeredBy: 'replica',

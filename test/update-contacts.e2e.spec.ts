@@ -99,6 +99,49 @@ describe('update-contacts', () => {
     expect(await own.ask('tag.list-tags')).toMatchObject([{ name: 'Fresh', contacts: 20 }]);
   });
 
+  it('is undone for exactly the contacts that it changed, except for what has changed since', async () => {
+    const { listId } = await own.a('list');
+    const had = await create({ tags: ['Donor'] });
+    const [got, lost] = [await create({ tags: ['Former'] }), await create({ tags: ['Former'] })];
+    const [again, gone] = [await create(), await create()];
+    const ids = [had, got, lost, again, gone];
+    const changes = { addTags: ['Donor'], removeTags: ['Former'], addListIds: [listId], city: 'Rome' };
+    const headers = { 'Idempotency-Key': own.unique() };
+    const { updateId } = (await update(ids, changes, headers)).body.data;
+    expect((await update(ids, changes, headers)).body.data.updateId).toBe(updateId);
+    for (const since of [{ removeTags: ['Donor'] }, { addTags: ['Donor'] }]) await update([again], since);
+    for (const since of [{ addTags: ['Former'] }, { removeTags: ['Former'] }]) await update([lost], since);
+    await own.ask('contact.delete-contact', { contactId: gone });
+    // The tag Donor of two, Former of one, and the list of four.
+    for (const count of [7, 0]) {
+      const undone = await own.ask('contact.undo-update', { updateId });
+      expect(undone).toEqual({ changes: count, operationIds: [] });
+      const states = await Promise.all([had, got, lost, again].map(whole));
+      expect(states.map(({ tags, lists, city }) => [tags, lists, city])).toEqual([
+        [['Donor'], [], 'Rome'],
+        [['Former'], [], 'Rome'],
+        [[], [], 'Rome'],
+        [['Donor'], [], 'Rome'],
+      ]);
+      expect(await own.ask('list.get-list', { listId })).toMatchObject({ contacts: 0 });
+    }
+  });
+
+  it('is only undone with its scopes, in its organization, and by its own id', async () => {
+    const id = await create();
+    const { updateId } = (await update([id], { addTags: ['Donor'] })).body.data;
+    expect((await update([id], { city: 'Rome' })).body.data.updateId).toBe(null);
+    const weak = await own.caller({ scopes: ['contact:write', 'list:write'] });
+    const refused = await own.send('contact.undo-update', { updateId }, { by: weak });
+    expect([refused.status, refused.body.error.message]).toEqual([403, expect.stringContaining('tag:write')]);
+    const stranger = new Fixture(api, await api.organization());
+    expect((await stranger.send('contact.undo-update', { updateId })).status).toBe(404);
+    const [{ requestId }] = await own.ask('history.list-events', { recordId: id });
+    for (const other of [requestId, NOBODY])
+      expect((await own.send('contact.undo-update', { updateId: other })).status).toBe(404);
+    expect(await whole(id)).toMatchObject({ tags: ['Donor'] });
+  });
+
   it('rejects another body with the same Idempotency-Key', async () => {
     const id = await create();
     const headers = { 'Idempotency-Key': own.unique() };
@@ -109,7 +152,7 @@ describe('update-contacts', () => {
   });
 
   it('changes a thousand contacts', async () => {
-    const lines = Array.from({ length: 1_001 }, (_, n) => `many-${n}@example.org`);
+    const lines = Array.from({ length: 1_002 }, (_, n) => `many-${n}@example.org`);
     const body = ['email', ...lines].join('\n');
     await own.ask('contact.import-contacts', { body, contentType: 'text/csv', subscribed: 'false' });
     const ids: string[] = [];
@@ -119,7 +162,7 @@ describe('update-contacts', () => {
       ({ cursor } = page.body.pagination);
     }
     const changed = await update(ids, { city: 'Rome', addTags: ['Many'] });
-    expect(changed.body.data).toEqual({ contacts: 1_000, operationId: null });
+    expect(changed.body.data).toMatchObject({ contacts: 1_000, operationId: null });
     expect(await own.ask('tag.list-tags')).toMatchObject([{ name: 'Many', contacts: 1_000 }]);
     expect((await own.ask('contact.list-contacts', { city: 'Rome', limit: '100' })).length).toBe(100);
 
@@ -128,7 +171,7 @@ describe('update-contacts', () => {
     const headers = { 'Idempotency-Key': own.unique() };
     const changes = { segmentId, region: 'Lazio', addTags: ['Most'], removeTags: ['Many'] };
     const started = await own.send('contact.update-contacts', changes, { headers });
-    expect(started).toMatchObject({ status: 200, body: { data: { contacts: 1_001 } } });
+    expect(started).toMatchObject({ status: 200, body: { data: { contacts: 1_002 } } });
     const repeated = await own.send('contact.update-contacts', changes, { headers });
     expect(repeated.body).toEqual(started.body);
     const { operationId } = started.body.data;
@@ -137,23 +180,40 @@ describe('update-contacts', () => {
     api.startWorkers();
     const progress = () => own.ask('import.get-import', { importId: operationId });
     await eventually(async () => expect((await progress()).status).toBe('DONE'));
-    expect(await progress()).toMatchObject({ rows: 1_001, created: 0, updated: 1_000, failed: 1 });
-    const tags = (await own.ask('tag.list-tags')).map((tag: any) => [tag.name, tag.contacts]).toSorted();
-    expect(tags).toEqual([
+    expect(await progress()).toMatchObject({ rows: 1_002, created: 0, updated: 1_001, failed: 1 });
+    const tags = async () =>
+      (await own.ask('tag.list-tags')).map((tag: any) => [tag.name, tag.contacts]).toSorted();
+    expect(await tags()).toEqual([
       ['Many', 0],
-      ['Most', 1_000],
+      ['Most', 1_001],
     ]);
     expect(await whole(ids[999]!)).toMatchObject({ city: 'Rome', region: 'Lazio', tags: ['Most'] });
+
+    // The same for its undo.
+    const { changes: count, operationIds } = await own.ask('contact.undo-update', { updateId: operationId });
+    expect([count, operationIds]).toEqual([1_001 + 999, [expect.any(String)]]);
+    await eventually(async () =>
+      expect(await own.ask('import.get-import', { importId: operationIds[0] })).toMatchObject({
+        status: 'DONE',
+        updated: 1_001,
+        failed: 0,
+      }),
+    );
+    expect(await tags()).toEqual([
+      ['Many', 999],
+      ['Most', 0],
+    ]);
+    expect(await whole(ids[999]!)).toMatchObject({ city: 'Rome', region: 'Lazio', tags: ['Many'] });
   });
 
   it('changes the contacts of a segment, and no others', async () => {
     const [inside, outside] = [await create({ city: 'Turin' }), await create({ city: 'Milan' })];
     const { segmentId } = await segment({ field: 'city', op: 'is', value: 'Turin' });
     const ask = (fields: object) => own.send('contact.update-contacts', { addTags: ['Here'], ...fields });
-    expect((await ask({ segmentId })).body.data).toEqual({ contacts: 1, operationId: null });
+    expect((await ask({ segmentId })).body.data).toMatchObject({ contacts: 1, operationId: null });
     expect([(await whole(inside)).tags, (await whole(outside)).tags]).toEqual([['Here'], []]);
     const empty = await segment({ field: 'city', op: 'is', value: 'Nowhere' });
-    expect((await ask(empty)).body.data).toEqual({ contacts: 0, operationId: null });
+    expect((await ask(empty)).body.data).toEqual({ contacts: 0, operationId: null, updateId: null });
 
     const stranger = new Fixture(api, await api.organization());
     const foreign = await stranger.a('segment');
@@ -202,9 +262,10 @@ describe('update-contacts', () => {
       const tag = `Case ${n}`;
       const ask = (fields: object) =>
         own.ask('contact.update-contacts', { matching, addTags: [tag], ...fields });
-      expect(await ask({ dryRun: true })).toEqual({ contacts: chosen.length, operationId: null });
+      const none = { contacts: chosen.length, operationId: null };
+      expect(await ask({ dryRun: true })).toEqual({ ...none, updateId: null });
       expect((await Promise.all(ids.map(whole))).filter(({ tags }) => tags.includes(tag))).toEqual([]);
-      expect(await ask({})).toEqual({ contacts: chosen.length, operationId: null });
+      expect(await ask({})).toMatchObject(none);
       const tagged = await Promise.all(ids.map(async (id) => (await whole(id)).tags.includes(tag)));
       expect([matching, tagged]).toEqual([matching, ids.map((_, place) => chosen.includes(place))]);
     }

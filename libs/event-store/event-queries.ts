@@ -114,7 +114,7 @@ export const ABOUT = firstBytes(`
 
 /** In the order of its index: see `historyQuery`. */
 export const OF_REQUEST = `
-  SELECT e.position, e.stream_id, e.type FROM events e
+  SELECT e.position, e.stream_id, e.type, e.recorded_at FROM events e
   WHERE (e.organization_id, (e.metadata->>'requestId'), e.position) > ($1::uuid, $2, $3::bigint)
     AND (e.organization_id, (e.metadata->>'requestId'), e.position) <= ($1::uuid, $2, ${Number.MAX_SAFE_INTEGER}::bigint)
   ORDER BY e.organization_id, (e.metadata->>'requestId'), e.position LIMIT $4`;

@@ -407,15 +407,15 @@ export class EventStore {
     requestId: string,
     after: number,
     limit: number,
-  ): Promise<Pick<RecordedEvent, 'position' | 'streamId' | 'type'>[]> {
-    const rows = await this.source.query<{ position: string; stream_id: string; type: string }[]>(
-      OF_REQUEST,
-      [organizationId, requestId, after, limit],
-    );
-    return (await this.committed(rows)).map(({ position, stream_id, type }) => ({
+  ): Promise<Pick<RecordedEvent, 'position' | 'streamId' | 'type' | 'recordedAt'>[]> {
+    const rows = await this.source.query<
+      { position: string; stream_id: string; type: string; recorded_at: Date }[]
+    >(OF_REQUEST, [organizationId, requestId, after, limit]);
+    return (await this.committed(rows)).map(({ position, stream_id, type, recorded_at }) => ({
       position: Number(position),
       streamId: stream_id,
       type,
+      recordedAt: recorded_at,
     }));
   }
 

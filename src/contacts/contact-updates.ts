@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { Linking } from '#libs/resources';
-import { Input, inputOf, RpcError } from '#libs/rpc';
+import { Input, inputOf, type RequestContext, RpcError } from '#libs/rpc';
 import { CustomFields, type GivenValues } from '../fields/index.js';
 import { contact, type ContactChanges, updateContact } from './contact.js';
 import { contactWrite } from './contact-stream.js';
 import { ContactsTable } from './contacts-table.js';
-import { AssignedGroups } from './groups/assigned-groups.js';
-import { ImportedLinks } from './import/imported-links.js';
+import { AssignedGroups, type Change } from './groups/assigned-groups.js';
+import { ImportedLinks, type Target } from './import/imported-links.js';
 
 /** The fields that many contacts can get at once. Undefined: unchanged. */
 export type CommonFields = {
@@ -59,15 +59,25 @@ export class ContactUpdates {
     // Their own commands: the request's Idempotency-Key belongs to the fields.
     const { idempotencyKey: _, ...own } = context;
     const step = Object.assign(new ChangeGroups(), named, { organizationId, context: own });
-    for (const { change, resource, id } of await this.groups.changes(step)) {
-      if (change === 'add') await this.links.add(own, { resource, id }, contactIds);
-      else
-        await this.linking.remove(
-          resource,
-          inputOf(ChangeGroups, { [resource.idField]: id }, own),
-          contactIds,
-        );
-    }
+    for (const { change, ...group } of await this.groups.changes(step))
+      await this.changeGroup(own, change, group, contactIds);
+  }
+
+  /**
+   * Adds contacts to a tag or list, or removes them. Idempotent.
+   *
+   * @param context without an Idempotency-Key.
+   * @throws RpcError NOT_FOUND if the group, or a contact to remove, never existed.
+   */
+  async changeGroup(
+    context: RequestContext,
+    change: Change,
+    { resource, id }: Target,
+    contactIds: readonly string[],
+  ): Promise<void> {
+    const input = inputOf(ChangeGroups, { [resource.idField]: id }, context);
+    if (change === 'add') await this.links.add(context, { resource, id }, contactIds);
+    else await this.linking.remove(resource, input, contactIds);
   }
 
   /** @throws RpcError NOT_FOUND if one of the contacts does not exist. */

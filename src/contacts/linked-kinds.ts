@@ -4,7 +4,7 @@ import { type Resource } from '#libs/resources';
 import { kindsOfContacts } from './filters/contact-filters.js';
 
 /** A kind of records to which contacts are linked. */
-type LinkedKind = Resource & { link: Link; linkTable: string };
+export type LinkedKind = Resource & { link: Link; linkTable: string };
 
 type LinkRow = { id: string; record_id: string; subject_id: string; is_active: boolean };
 

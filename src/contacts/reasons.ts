@@ -27,9 +27,9 @@ export const reasons = {
       fields: owner,
     },
     IMPORT_UNFINISHED:
-      'The import has not ended, so it cannot be undone yet. Wait for its end, or cancel it with import.cancel-import.',
+      'The import or update has not ended, so it cannot be undone yet. Wait for its end, or cancel it with import.cancel-import.',
     UNDO_EXPIRED:
-      'The import ended more than 24 hours ago. Delete its contacts one by one; import.get-import-rows names them.',
+      'The import or update ended more than 24 hours ago. Delete the contacts of an import one by one; import.get-import-rows names them.',
   },
 } as const;
 

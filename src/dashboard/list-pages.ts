@@ -111,6 +111,9 @@ type Whole<Listed> = ListOptions<Listed> & Required<Pick<ListOptions<Listed>, 't
 /** Records per page: a screen of rows, or three screens of cards on a phone. */
 export const PAGE_SIZE = 20;
 
+/** Parameters of a list's address that do not choose records. */
+const NOT_SEARCHED = ['cursor', 'sort', FLASH, 'undo'];
+
 /** Maximum number of records searched with `searchIn`. */
 const MAX_SEARCHED = 2_000;
 
@@ -157,9 +160,7 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     filters?.(context) ?? [],
     back?.(context),
   ]);
-  const isSearched = [...context.address.search.keys()].some(
-    (name) => ![FLASH, 'cursor', 'sort'].includes(name),
-  );
+  const isSearched = [...context.address.search.keys()].some((name) => !NOT_SEARCHED.includes(name));
   const adding =
     add && context.person.may(add.needs)
       ? ButtonLink(
@@ -229,7 +230,7 @@ function Tick<Listed extends { id?: string }>({ name, nameOf }: Choosing<Listed>
 function Choice<Listed>(address: Address, choosing: Choosing<Listed> | undefined, table: Html): Html {
   if (!choosing) return table;
   const { path, label, page, elsewhere, buttons } = choosing;
-  const kept = [...address.search].filter(([name]) => !['cursor', FLASH, 'sort'].includes(name));
+  const kept = [...address.search].filter(([name]) => !NOT_SEARCHED.includes(name));
   return html`<form method="get" action="${address.path(path)}">
     ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)} ${table}
     <div class="choosing" role="group" aria-label="${label}" data-page="${page}" data-elsewhere="${elsewhere}">
@@ -470,7 +471,7 @@ async function* pagesOf<Listed>(
 /** The export contains the same search results as the page. */
 function exportPath<Listed>(address: Address, { path }: ListOptions<Listed>): string {
   const searchParams = address.search;
-  for (const name of ['cursor', FLASH, 'sort']) searchParams.delete(name);
+  for (const name of NOT_SEARCHED) searchParams.delete(name);
   const query = searchParams.toString();
   const below = path.replace(/:(\w+)/g, (_, name: string) => address.params[name]!);
   return address.path(`${below}/export${query === '' ? '' : `?${query}`}`);

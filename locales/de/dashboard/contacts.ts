@@ -87,6 +87,12 @@ export const contacts: typeof en = {
     list: 'Zu Liste hinzufügen',
     removeList: 'Von Liste entfernen',
     button: 'Speichern',
+    undo: {
+      open: 'Rückgängig machen',
+      title: 'Änderung der Tags und Listen rückgängig machen?',
+      text: 'Hinzugefügte Tags und Listen werden entfernt, entfernte wieder hinzugefügt. Kontakte, bei denen sie inzwischen erneut geändert wurden, bleiben unverändert.',
+      button: 'Änderung rückgängig machen',
+    },
     updating: 'Kontakte ändern',
     goingText: 'Sie können diese Seite verlassen. Die Änderung läuft im Hintergrund weiter.',
   },
@@ -246,5 +252,6 @@ export const contacts: typeof en = {
     merged: 'Kontakte zusammengeführt.',
     undone: 'Der Import wird rückgängig gemacht.',
     grouped: 'Tags und Listen gespeichert.',
+    ungrouped: 'Änderung der Tags und Listen rückgängig gemacht.',
   },
 };

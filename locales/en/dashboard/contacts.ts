@@ -79,6 +79,12 @@ export const contacts = {
     list: 'Add to list',
     removeList: 'Remove from list',
     button: 'Save',
+    undo: {
+      open: 'Undo',
+      title: 'Undo the change of tags and lists?',
+      text: 'Tags and lists that this change added are removed, and those that it removed are added. Contacts for which they have changed again are left as they are.',
+      button: 'Undo change',
+    },
     updating: 'Change contacts',
     goingText: 'You can leave this page. The change continues in the background.',
   },
@@ -231,5 +237,6 @@ export const contacts = {
     merged: 'Contacts merged.',
     undone: 'The import is being undone.',
     grouped: 'Tags and lists saved.',
+    ungrouped: 'Change of tags and lists undone.',
   },
 };

@@ -48,7 +48,7 @@ export function AcceptsGroups(input: InputClass): void {
 }
 
 const CHANGES = ['add', 'remove'] as const;
-type Change = (typeof CHANGES)[number];
+export type Change = (typeof CHANGES)[number];
 
 /** Gives a command on many contacts the fields of all kinds. Its operation has the scopes `CHANGED_SCOPES`. */
 export function ChangesGroups(input: InputClass): void {
@@ -58,6 +58,16 @@ export function ChangesGroups(input: InputClass): void {
 
 function changedField(change: Change, { field }: Assignable): string {
   return `${change}${capital(field)}`;
+}
+
+/** The field of a command on many contacts that adds them to this group, or removes them. */
+export function fieldsOfChange(
+  change: Change,
+  resource: Resource,
+  { id, name }: { id: string; name: string },
+): { [field: string]: string[] } {
+  const kind = kinds.find((one) => one.resource === resource)!;
+  return { [changedField(change, kind)]: [kind.by === 'name' ? name : id] };
 }
 
 function declareChanges(input: InputClass, kind: Assignable): void {

@@ -35,7 +35,7 @@ document.addEventListener('htmx:afterSettle', addStickyHeadings);
 const MOST_TICKED = 150;
 const searched = (url: string) => {
   const { pathname, searchParams } = new URL(url, location.href);
-  for (const name of ['cursor', 'sort', 'done']) searchParams.delete(name);
+  for (const name of ['cursor', 'sort', 'done', 'undo']) searchParams.delete(name);
   return `${pathname}?${searchParams.toString()}`;
 };
 const TICKED = 'ticked';

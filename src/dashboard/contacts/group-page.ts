@@ -1,6 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { invalid } from '#libs/rpc';
-import { FormOf, SelectField, TextField } from '../parts.js';
+import { ButtonLink, ConfirmForm, FormOf, SelectField, TextField } from '../parts.js';
 import { type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
 import { type Member } from '../people.js';
@@ -9,6 +9,8 @@ import { choicesOf, contactOf, type ContactRecord, filtersOf, nameOf, toContacts
 /** The parameter with a contact's id, which may be repeated; and the one for all contacts that the filters find. */
 const CHOSEN = 'contact';
 const ALL = 'all';
+/** The parameter with the change of tags and lists that can be undone. */
+const UPDATE = 'undo';
 
 const PATH = 'contacts/group';
 const MOST_CHOSEN = 1_000;
@@ -64,15 +66,53 @@ export const groupPage: PageDefinition = {
     const chosen = chosenIn(context);
     const changes = changesIn(context);
     if (Object.keys(changes).length === 0) throw invalid([{ path: 'addTags', message: 'is required' }]);
-    const { operationId } = await context.api.run<{ operationId: string | null }>('contact.update-contacts', {
-      ...chosen,
-      ...changes,
-    });
+    const { operationId, updateId } = await context.api.run<{
+      operationId: string | null;
+      updateId: string | null;
+    }>('contact.update-contacts', { ...chosen, ...changes });
     if (operationId !== null) return { to: `contacts/import/${operationId}` };
-    const isOne = chosen.contactIds?.length === 1;
-    return { to: isOne ? `contacts/${chosen.contactIds![0]}` : toList(context), done: 'contacts.grouped' };
+    const done = 'contacts.grouped';
+    if (chosen.contactIds?.length === 1) return { to: `contacts/${chosen.contactIds[0]}`, done };
+    const list = toList(context);
+    return { to: updateId === null ? list : withUpdate(list, updateId), done };
   },
 };
+
+/** Undoes a change of tags and lists. */
+export const ungroupPage: PageDefinition = {
+  path: `${PATH}/undo`,
+  needs: 'contact:write',
+  show: (context) => {
+    const { title, text, button } = context.words.contacts.grouping.undo;
+    return context.view.page({
+      section: 'contacts',
+      back: { ...toContacts(context), href: context.address.path(toList(context)) },
+      title,
+      content: ConfirmForm(context, { text, button, back: toList(context) }),
+    });
+  },
+  act: async (context) => {
+    const updateId = context.address.query(UPDATE);
+    const { operationIds } = await context.api.run<{ operationIds: string[] }>('contact.undo-update', {
+      updateId,
+    });
+    const [operationId] = operationIds;
+    if (operationId !== undefined) return { to: `contacts/import/${operationId}` };
+    return { to: toList(context), done: 'contacts.ungrouped' };
+  },
+};
+
+/** Leads to `ungroupPage` for the update that the address names, if it does. */
+export function UngroupLink({ address, person, words }: PageContext, updateId = address.query(UPDATE)) {
+  if (updateId === undefined || !canGroup(person)) return null;
+  const list = new URLSearchParams([...address.search].filter(([name]) => !['done', UPDATE].includes(name)));
+  const path = withUpdate(`${PATH}/undo?${list.toString()}`, updateId);
+  return ButtonLink(address, path, words.contacts.grouping.undo.open, true);
+}
+
+function withUpdate(path: string, updateId: string): string {
+  return `${path}${path.includes('?') ? '&' : '?'}${UPDATE}=${updateId}`;
+}
 
 function chosenIn(context: PageContext): { contactIds?: string[]; matching?: object } {
   const { address } = context;
@@ -93,7 +133,7 @@ function chosenIn(context: PageContext): { contactIds?: string[]; matching?: obj
 function searchIn({ address }: PageContext): URLSearchParams {
   return new URLSearchParams(
     [...address.search].filter(
-      ([name, value]) => value !== '' && ![CHOSEN, ALL, 'cursor', 'sort', 'done'].includes(name),
+      ([name, value]) => value !== '' && ![CHOSEN, ALL, UPDATE, 'cursor', 'sort', 'done'].includes(name),
     ),
   );
 }

@@ -33,6 +33,7 @@ import {
   type StoredImport,
 } from '../../contacts/import/jobs/index.js';
 import { type PetitionRecord, petitions } from '../petitions/petition.js';
+import { UngroupLink } from './group-page.js';
 import { isUndoing, UndoLink, UndoOf, undoPage } from './import-undo.js';
 import { choicesOf, toContacts } from './contact.js';
 import { type DashboardWords } from '#locales';
@@ -402,7 +403,7 @@ function ResultOf(context: PageContext, stored: StoredImport, result: ImportResu
       isSigned
         ? ButtonLink(context.address, `petitions/${plan.petitionId!}/signatures`, imports.signatures.view)
         : ButtonLink(context.address, 'contacts', imports.toContacts),
-      UndoLink(context, stored),
+      plan.changes ? (stored.isRecent ? UngroupLink(context, id) : null) : UndoLink(context, stored),
     ])}`;
 }
 

@@ -32,7 +32,7 @@ import {
 } from './contact.js';
 import { ConsentsOf } from './consents.js';
 import { CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
-import { choosing, groupPage } from './group-page.js';
+import { choosing, groupPage, UngroupLink, ungroupPage } from './group-page.js';
 import { BelongingOf } from './groups-of-contact.js';
 
 /** No autocomplete: browsers would fill in the data of their user, not of the contact. */
@@ -49,10 +49,12 @@ export const contactPages: PageDefinition[] = [
   ...contacts.list({
     fields: filtersOf,
     filters: FiltersOf,
-    actions: ({ words, person, address }) => {
+    actions: (context) => {
+      const { words, person, address } = context;
       if (!person.may('contact:write')) return [];
       const { duplicates, import: importing } = words.contacts;
       return [
+        UngroupLink(context),
         ButtonLink(address, 'contacts/import', importing, true),
         ButtonLink(address, 'contacts/duplicates', duplicates.find, true),
       ];
@@ -109,6 +111,7 @@ export const contactPages: PageDefinition[] = [
     }),
   }),
   groupPage,
+  ungroupPage,
   contacts.shownWith(
     (context, found) => {
       const contactId = context.address.params.contact!;

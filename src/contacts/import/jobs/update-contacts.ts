@@ -1,6 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
 import { ReadSource } from '#libs/database';
+import { newId } from '#libs/random';
 import { type Condition, findRows, type RowPage } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import {
@@ -44,7 +45,7 @@ type Chosen = {
   scopes: string[];
 };
 
-type UpdateAnswer = { contacts: number; operationId: string | null };
+type UpdateAnswer = { contacts: number; operationId: string | null; updateId: string | null };
 
 @Operation({
   name: 'contact.update-contacts',
@@ -58,13 +59,15 @@ type UpdateAnswer = { contacts: number; operationId: string | null };
     'After an error, you can safely send the request again.\n\n' +
     'Larger updates, with `segmentId` or `matching`, run in the background. The contacts are chosen when ' +
     'the request arrives, so contacts that match later are not changed. `operationId` is the id of an import: `import.get-import` returns its progress, and ' +
-    '`import.cancel-import` ends it. It stops if the API key is revoked, or the user loses a permission that it needs.',
+    '`import.cancel-import` ends it. It stops if the API key is revoked, or the user loses a permission that it needs.\n\n' +
+    'For 24 hours, contact.undo-update undoes the changes of tags and lists. All events of the update have `updateId` as their `requestId`.',
   answers: recordSchema({
     contacts: {
       type: 'integer',
       description: `The number of contacts, including those that already have the values. \`dryRun\` counts up to ${MOST_COUNTED.toLocaleString('en')}.`,
     },
     operationId: { ...textOrNull, description: 'null with `dryRun`, and if all contacts are updated.' },
+    updateId: { ...textOrNull, description: 'null with `dryRun`, and without tags and lists.' },
   }),
   get exactlyOne() {
     return ['contactIds', ...Object.keys(CHOICE_SCOPES), 'matching'];
@@ -124,14 +127,22 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
 
   async execute(command: UpdateContacts): Promise<UpdateAnswer> {
     const { contactIds, dryRun } = command;
-    if (contactIds) return this.updateNow(command, contactIds);
+    if (contactIds && dryRun) return this.countGiven(command, contactIds);
+    if (contactIds) return this.requests.runOutside(command, () => this.updateNow(command, contactIds));
     const chosen = await this.choose(command);
     if (!dryRun) return this.requests.runOutside(command, () => this.updateChosen(command, chosen));
     await this.updates.require(command);
     const { organizationId } = command;
     const filters = { ...chosen.filters, organizationId };
     const contacts = await this.contacts.count(this.reads, filters, chosen.conditions, MOST_COUNTED);
-    return { contacts, operationId: null };
+    return { contacts, operationId: null, updateId: null };
+  }
+
+  private async countGiven(command: UpdateContacts, contactIds: readonly string[]): Promise<UpdateAnswer> {
+    const ids = [...new Set(contactIds)];
+    await this.updates.require(command);
+    await this.updates.requireContacts(command.organizationId, ids);
+    return { contacts: ids.length, operationId: null, updateId: null };
   }
 
   /** @throws RpcError BAD_REQUEST, INSUFFICIENT_PERMISSIONS or NOT_FOUND if a filter is not allowed. */
@@ -155,22 +166,20 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
 
   private async updateNow(command: UpdateContacts, contactIds: readonly string[]): Promise<UpdateAnswer> {
     const ids = [...new Set(contactIds)];
-    if (command.dryRun) {
-      await this.updates.require(command);
-      await this.updates.requireContacts(command.organizationId, ids);
-    } else await this.updates.update(command, ids);
-    return { contacts: ids.length, operationId: null };
+    const { idempotencyKey: _key, onReplay: _replay, ...own } = command.context;
+    const updateId = changesGroups(command) ? newId() : null;
+    const context = updateId === null ? own : { ...own, requestId: updateId };
+    await this.updates.update(Object.assign(new UpdateContacts(), command, { context }), ids);
+    return { contacts: ids.length, operationId: null, updateId };
   }
 
   private async updateChosen(command: UpdateContacts, chosen: Chosen): Promise<UpdateAnswer> {
     const { context, ...fields } = command;
     await this.updates.require(command);
-    const { idempotencyKey: _key, onReplay: _replay, ...own } = context;
     const first = await this.page(command, chosen, undefined);
     const ids = first.rows.map(({ id }) => id);
-    if (ids.length === 0) return { contacts: 0, operationId: null };
-    if (!first.next)
-      return this.updateNow(Object.assign(new UpdateContacts(), command, { context: own }), ids);
+    if (ids.length === 0) return { contacts: 0, operationId: null, updateId: null };
+    if (!first.next) return this.updateNow(command, ids);
 
     let contacts = 0;
     const lines = async function* (this: UpdateContactsHandler): AsyncGenerator<Uint8Array> {
@@ -192,7 +201,7 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
         return stored.id;
       },
     );
-    return { contacts, operationId };
+    return { contacts, operationId, updateId: changesGroups(command) ? operationId : null };
   }
 
   private page(
@@ -203,6 +212,10 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
     const listing = { ...filters, organizationId, limit: MOST_UPDATED, sort: 'createdAt', after };
     return findRows(this.reads, listing, CONTACT_PAGE, { conditions, kind: 'export' });
   }
+}
+
+function changesGroups(command: UpdateContacts): boolean {
+  return scopesOf(command, CHANGED_SCOPES).length > 0;
 }
 
 /** The scopes of the given fields. */
