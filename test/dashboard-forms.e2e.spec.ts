@@ -1,5 +1,6 @@
 import { DASHBOARD } from '#locales';
-import { RECORDS } from './dashboard-pages.js';
+import { form } from '../src/forms/index.js';
+import { fieldsIn, RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
@@ -96,6 +97,11 @@ const CHANGED: Record<
     change: { postalAddress: 'Theirs' },
   },
 };
+/** What a browser sends if the user changes nothing. */
+const unchangedIn = (text: string) =>
+  fieldsIn(text)
+    .filter(({ isChosen }) => isChosen)
+    .map(({ name, value }): [string, string] => [name, value]);
 const isOfOrganization = (kind: string) => CHANGED[kind]!.path('').startsWith('organization/');
 
 describe('a record that someone else changed while its form was open', () => {
@@ -139,6 +145,32 @@ describe('a record that someone else changed while its form was open', () => {
     const form = { title: 'Mine', goal: '5', since };
     expect((await post(at(`petitions/${petitionId}/edit`), form)).status).toBe(303);
   });
+});
+
+/** Pages whose form changes a record. */
+const EDITED: Record<string, () => Promise<string>> = {
+  ...Object.fromEntries(
+    Object.entries(CHANGED).map(([kind, { path }]): [string, () => Promise<string>] => [
+      kind,
+      async () => path(isOfOrganization(kind) ? client.organizationId : await newId(kind)),
+    ]),
+  ),
+  'built-in form': async () => {
+    for (const kind of ['list', 'tag']) await newId(kind);
+    return `forms/${form.builtIn!.idIn(client.organizationId)}/edit`;
+  },
+  segment: async () => `segments/${await newId('segment')}/edit`,
+  goal: async () => `petitions/${await newId('petition')}/goal`,
+  thanks: async () => `petitions/${await newId('petition')}/thanks`,
+};
+
+it.each(Object.entries(EDITED))('%s: saving a form without a change changes nothing', async (_, make) => {
+  const page = at(await make());
+  const fields = unchangedIn((await get(page)).text);
+  const before = await api.lastPosition();
+  const { status, text } = await post(page, fields);
+  expect([status, text]).toEqual([303, '']);
+  expect(await api.eventsAfter(client.organizationId, before)).toEqual([]);
 });
 
 describe('a time in the past', () => {
@@ -334,6 +366,34 @@ it.each([
   const file = { field: 'file', name: 'x.png', type: 'image/png', content };
   const { status, text } = await german.upload(at('images/new'), file, { name: 'X' });
   expect([status, text]).toEqual([422, expect.stringMatching(`<a href="#file">[^<]*(${says})`)]);
+});
+
+it('a sign-up form can be saved without lists and tags, and removes the last ones', async () => {
+  const { listId } = await call(client, 'list.create-list', { name: 'Readers' });
+  const { tagId } = await call(client, 'tag.create-tag', { name: 'Readers' });
+  const { formId } = await call(client, 'form.create-form', { name: 'Readers' });
+  const page = at(`forms/${formId}/edit`);
+  const isOfGroups = ([name]: [string, string]) => ['listIds', 'tagIds'].includes(name);
+  const save = async (...groups: [string, string][]) => {
+    const fields = unchangedIn((await get(page)).text).filter((field) => !isOfGroups(field));
+    expect((await post(page, [...fields, ...groups])).status).toBe(303);
+    const { listIds, tagIds } = (await client.get('form.get-form', { formId })).body.data;
+    const shown = unchangedIn((await get(page)).text).filter(isOfGroups);
+    return { listIds, tagIds, shown };
+  };
+  expect(await save()).toEqual({ listIds: [], tagIds: [], shown: [] });
+  const chosen: [string, string][] = [
+    ['listIds', listId!],
+    ['tagIds', tagId!],
+  ];
+  expect(await save(...chosen)).toEqual({ listIds: [listId], tagIds: [tagId], shown: chosen });
+  expect(await save()).toEqual({ listIds: [], tagIds: [], shown: [] });
+  const many = Array.from({ length: 21 }, (_, n): [string, string] => ['listIds', `${n}`]);
+  const { status, text } = await post(page, [...unchangedIn((await get(page)).text), ...many]);
+  expect([status, text]).toEqual([
+    422,
+    expect.stringContaining('<a href="#listIds">Add people to these lists: Select 20 options or fewer'),
+  ]);
 });
 
 it('excluded contacts are counted by reason', async () => {

@@ -629,3 +629,49 @@ export const RECORDS: Record<string, Maker> = {
     return invited.invitationId as string;
   },
 };
+
+/** A field of a form and its value. `isChosen`: a browser would send it. */
+export type Field = { name: string; type: string; value: string; isChosen: boolean };
+
+/** The fields of a page's form, without its file. */
+export function fieldsIn(page: string): Field[] {
+  const [, form = ''] =
+    /<form method="post"(?: enctype="[^"]+")? novalidate>([^]*?)<\/form>/.exec(page) ?? [];
+  const fields: Field[] = [];
+  const parts = /<input([^>]*)>|<textarea([^>]*)>\n?([^]*?)<\/textarea>|<select([^>]*)>([^]*?)<\/select>/g;
+  for (const [, input, area, text = '', select, options = ''] of form.matchAll(parts)) {
+    const attributes = input ?? area ?? select!;
+    const [name, type = 'text'] = [attributeOf(attributes, 'name')!, attributeOf(attributes, 'type')];
+    if (type === 'file') continue;
+    if (area !== undefined) fields.push({ name, type: 'area', value: decoded(text), isChosen: true });
+    else if (select !== undefined)
+      for (const [, option] of options.matchAll(/<option([^>]*)>/g))
+        fields.push({
+          name,
+          type: 'select',
+          value: attributeOf(option!, 'value')!,
+          isChosen: option!.includes(' selected'),
+        });
+    else
+      fields.push({
+        name,
+        type,
+        value: attributeOf(attributes, 'value') ?? '',
+        isChosen: !/^(radio|checkbox)$/.test(type) || attributes.includes(' checked'),
+      });
+  }
+  return fields;
+}
+
+function attributeOf(attributes: string, name: string): string | undefined {
+  const [, value] = new RegExp(` ${name}="([^"]*)"`).exec(attributes) ?? [];
+  return value === undefined ? undefined : decoded(value);
+}
+
+const decoded = (text: string) =>
+  text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&');

@@ -4,7 +4,7 @@ import { expectEntries } from '#libs/testing';
 import { groupsOfContacts } from '../src/contacts/index.js';
 import { nameOfDashboardPath } from '../src/dashboard/index.js';
 import { type Role, ROLES, Sessions, SignInLinks } from '../src/team/index.js';
-import { newAddress, type PageEntry, RECORDS, TABLE } from './dashboard-pages.js';
+import { type Field, fieldsIn, newAddress, type PageEntry, RECORDS, TABLE } from './dashboard-pages.js';
 import { ROUTES } from './dashboard-routes.js';
 import { Api, type Client, NOBODY } from './harness.js';
 import { isLong } from './length.js';
@@ -258,14 +258,15 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     const below = await withIds(path, entry);
     const whole = at(client.organizationId, below);
     const owner = visitors.get('OWNER')!;
-    const typed = wronglyFilled(fieldsIn((await owner.get(whole)).text));
+    const shownIn = (page: string) => fieldsIn(page).filter(({ type }) => type !== 'hidden');
+    const typed = wronglyFilled(shownIn((await owner.get(whole)).text));
     // A form that contains only choices cannot be filled in wrongly.
     if (!entry.file && typed.every(({ type }) => /^(select|radio|checkbox)$/.test(type))) return;
     const fields = typed.map(({ name, value }): [string, string] => [name, value]);
     const file = entry.file && { ...entry.file, content: '\0' };
     const { status, text } = await (file ? owner.upload(whole, file, fields) : owner.post(whole, fields));
     expect([status, mainOf(text)]).toEqual([422, expect.anything()]);
-    expect(fieldsIn(text).filter(({ isChosen }) => isChosen)).toEqual(typed);
+    expect(shownIn(text).filter(({ isChosen }) => isChosen)).toEqual(typed);
     const faults = /<div class="faults"[^]*?<\/div>/.exec(text)![0];
     const links = [...faults.matchAll(/<li><a href="#([^"]+)"/g)].map(([, id]) => id);
     expect(links.length).toBe(faults.split('<li>').length - 1);
@@ -305,39 +306,6 @@ async function sendForm(visitor: Visitor, whole: string, { form, file }: PageEnt
   return visitor.upload(whole, { ...file, content }, fields);
 }
 
-/** A field of a form and its value. `isChosen`: a browser would send it. */
-type Field = { name: string; type: string; value: string; isChosen: boolean };
-
-/** The fields that a user fills in. */
-function fieldsIn(page: string): Field[] {
-  const [, form = ''] =
-    /<form method="post"(?: enctype="[^"]+")? novalidate>([^]*?)<\/form>/.exec(page) ?? [];
-  const fields: Field[] = [];
-  const parts = /<input([^>]*)>|<textarea([^>]*)>\n?([^]*?)<\/textarea>|<select([^>]*)>([^]*?)<\/select>/g;
-  for (const [, input, area, text = '', select, options = ''] of form.matchAll(parts)) {
-    const attributes = input ?? area ?? select!;
-    const [name, type = 'text'] = [attributeOf(attributes, 'name')!, attributeOf(attributes, 'type')];
-    if (type === 'hidden' || type === 'file') continue;
-    if (area !== undefined) fields.push({ name, type: 'area', value: decoded(text), isChosen: true });
-    else if (select !== undefined)
-      for (const [, option] of options.matchAll(/<option([^>]*)>/g))
-        fields.push({
-          name,
-          type: 'select',
-          value: attributeOf(option!, 'value')!,
-          isChosen: option!.includes(' selected'),
-        });
-    else
-      fields.push({
-        name,
-        type,
-        value: attributeOf(attributes, 'value') ?? '',
-        isChosen: !/^(radio|checkbox)$/.test(type) || attributes.includes(' checked'),
-      });
-  }
-  return fields;
-}
-
 /** Choices that decide which others are offered. */
 const DECIDES = /^subject-\d+$/;
 
@@ -363,19 +331,6 @@ function wronglyFilled(fields: readonly Field[]): Field[] {
       };
     });
 }
-
-function attributeOf(attributes: string, name: string): string | undefined {
-  const [, value] = new RegExp(` ${name}="([^"]*)"`).exec(attributes) ?? [];
-  return value === undefined ? undefined : decoded(value);
-}
-
-const decoded = (text: string) =>
-  text
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>')
-    .replaceAll('&quot;', '"')
-    .replaceAll('&#39;', "'")
-    .replaceAll('&amp;', '&');
 
 /** The text of a page's main part. */
 function mainOf(text: string): string {

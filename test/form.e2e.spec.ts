@@ -64,6 +64,8 @@ it('update-form replaces what is sent, and keeps what refers to deleted records'
   expect(listed).toEqual(await get(formId));
   for (const gone of [{ listIds: [listId, NOBODY] }, { tagIds: [NOBODY] }])
     expect((await own.send('form.update-form', { formId, ...gone })).status).toBe(404);
+  const none = { fields: [], listIds: [], tagIds: [] };
+  expect(await own.ask('form.update-form', { formId, ...none })).toMatchObject(none);
 });
 
 it('each organization has a form from its beginning, which is listed, counted, changed and deleted like any other', async () => {

@@ -389,15 +389,15 @@ const SEPARATOR = 2;
 
 type JsonMembers = { [name: string]: unknown };
 
-/** A list of 1 to `max` ids. */
-export function Ids(options: FieldOptions & { max: number }): PropertyDecorator {
-  const { max } = options;
+/** A list of `min` (default: 1) to `max` ids. A field that replaces a stored list needs 0. Otherwise, no one could empty it. */
+export function Ids(options: FieldOptions & { min?: 0; max: number }): PropertyDecorator {
+  const { min = 1, max } = options;
   return field(
     { namesRecord: true, ...options },
-    { type: 'array', items: { type: 'string', format: 'uuid' }, minItems: 1, maxItems: max },
+    { type: 'array', items: { type: 'string', format: 'uuid' }, ...(min && { minItems: min }), maxItems: max },
     (value) => {
-      if (!Array.isArray(value) || value.length === 0 || value.length > max) {
-        return `must be a list of 1 to ${max} IDs`;
+      if (!Array.isArray(value) || value.length < min || value.length > max) {
+        return `must be a list of ${min === 0 ? 'at most' : '1 to'} ${max} IDs`;
       }
       return value.every((id) => typeof id === 'string' && textProblem(id, 10_000) === undefined)
         ? undefined

@@ -4,8 +4,9 @@ import { type DashboardWords } from '#locales';
 type FaultWords = DashboardWords['faults'];
 
 const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] = [
-  // Precedes `must be a list of`, which also matches this message but means an empty list.
+  // These two precede `must be a list of`, which also matches these messages but means an empty list.
   [/^must be a list of at most (\d+) names$/, ({ tooMany }, [, most]) => tooMany(most!)],
+  [/^must be a list of at most (\d+) (IDs|objects)$/, ({ fewer }, [, most]) => fewer(most!)],
   [/^must contain only names/, ({ names }) => names],
   [/^must be true or false$/, ({ yesOrNo }) => yesOrNo],
   [/^(is required|must not be (null|empty))$/, ({ required }) => required],

@@ -49,10 +49,10 @@ export abstract class FormFieldsInput extends Input {
   })
   consent?: ConsentInput;
 
-  @Ids({ max: MAX_IDS, optional: true, description: 'The lists that people are added to.' })
+  @Ids({ min: 0, max: MAX_IDS, optional: true, description: 'The lists that people are added to.' })
   listIds?: string[];
 
-  @Ids({ max: MAX_IDS, optional: true, description: 'The tags that people get.' })
+  @Ids({ min: 0, max: MAX_IDS, optional: true, description: 'The tags that people get.' })
   tagIds?: string[];
 
   @OneOf(['EMAIL', 'NONE'], {

@@ -121,6 +121,7 @@ export const common: typeof en = {
     choice: 'Wählen Sie eine Option aus',
     order: 'Der zweite Wert darf nicht unter dem ersten liegen',
     some: 'Wählen Sie mindestens eine Option aus',
+    fewer: (most: string) => `Wählen Sie höchstens ${most} Optionen aus`,
     noFile: 'Wählen Sie eine Datei aus',
     laterFile: 'Es laufen zu viele Importe. Versuchen Sie es noch einmal, wenn einige fertig sind',
     noPicture: 'Dieses Bildformat wird nicht unterstützt. Wählen Sie JPEG, PNG, WebP, AVIF oder GIF',

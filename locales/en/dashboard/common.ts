@@ -132,6 +132,7 @@ export const common = {
     choice: 'Select an option',
     order: 'The second value must not be below the first',
     some: 'Select at least one option',
+    fewer: (most: string) => `Select ${most} options or fewer`,
     noFile: 'Choose a file',
     laterFile: 'Too many imports are running. Try again when some have finished',
     noPicture: 'Unsupported image format. Choose a JPEG, PNG, WebP, AVIF or GIF',

@@ -3,7 +3,7 @@ import { localeIn } from '#locales';
 import { STATUSES } from '../../forms/index.js';
 import { type NamedForm } from '../../petitions/index.js';
 import { CountsOverTime } from '../counts-over-time.js';
-import { choicesOf } from '../contacts/contact.js';
+import { choicesWith } from '../contacts/contact.js';
 import { createdColumn, numberColumn, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { type FormInput, type PageContext } from '../page-context.js';
@@ -11,7 +11,7 @@ import {
   Actions,
   AreaField,
   BadgeOf,
-  CheckField,
+  ChoiceField,
   Facts,
   fieldsFor,
   numberIn,
@@ -135,31 +135,24 @@ async function WritingOf(context: PageContext, record?: FormRecord): Promise<Htm
   return TextForm(form, { fields, button: posts.save, of: record });
 }
 
-/** The lists or tags that people get. Null if the person may not assign them, or if there are none. */
+/** The lists or tags that people get, of which there may be none. Null if the person may not assign them, or if none exist. */
 async function GroupsOf(
   context: PageContext,
   kind: 'list' | 'tag',
   chosen: readonly string[],
 ): Promise<Html | null> {
   if (!context.person.may(`${kind}:write`)) return null;
-  const choices = await choicesOf(context, `${kind}.list-${kind}s`);
+  const choices = await choicesWith(context, kind, chosen);
   if (choices.length === 0) return null;
-  return html`<fieldset>
-    <legend>${context.words.forms.adds[kind]}</legend>
-    <input type="hidden" name="shows" value="${kind}" />
-    ${choices.map(({ value, text }) =>
-      CheckField(context.form, { name: `${kind}-${value}`, label: text, isTicked: chosen.includes(value) }),
-    )}
-  </fieldset>`;
+  const [name, label] = [`${kind}Ids`, context.words.forms.adds[kind]];
+  return html`<input type="hidden" name="shows" value="${kind}" />
+    ${ChoiceField(context.form, { name, label, choices, isMany: true, values: chosen })}`;
 }
 
 /** @param before its lists and tags are kept if the page did not show them. */
 function typedIn(form: FormInput, before?: FormRecord): Record<string, unknown> {
-  const chosen = (kind: 'list' | 'tag') => {
-    if (!form.getAll('shows').includes(kind)) return {};
-    const names = [...form.fields.keys()].filter((name) => name.startsWith(`${kind}-`));
-    return { [`${kind}Ids`]: names.map((name) => name.slice(kind.length + 1)) };
-  };
+  const chosen = (kind: 'list' | 'tag') =>
+    form.getAll('shows').includes(kind) ? { [`${kind}Ids`]: form.getAll(`${kind}Ids`) } : {};
   const asked = typedForm(form, before && { form: before, comments: 'OFF' as const });
   return {
     ...typedTitle(form),
