@@ -93,7 +93,12 @@ it('each organization has a form from its beginning, which is listed, counted, c
     title: 'News',
     createdAt,
   });
-  expect(await then()).toMatchObject({ ...form, title: 'Recevoir nos actualités' });
+  expect(await then()).toEqual(form);
+  // The default title of the built-in form is in the organization's language, that of others is their name.
+  expect((await own.ask('form.update-form', { formId, title: null })).title).toBe('Recevoir nos actualités');
+  const other = (await create({ title: 'News' })).body.data;
+  expect((await own.ask('form.update-form', { formId: other.formId, title: null })).title).toBe('Newsletter');
+  await own.ask('form.delete-form', { formId: other.formId });
   await own.ask('form.delete-form', { formId });
   expect([(await own.send('form.get-form', { formId })).status, await own.ask('form.list-forms')]).toEqual([
     404,

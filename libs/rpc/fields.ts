@@ -394,7 +394,12 @@ export function Ids(options: FieldOptions & { min?: 0; max: number }): PropertyD
   const { min = 1, max } = options;
   return field(
     { namesRecord: true, ...options },
-    { type: 'array', items: { type: 'string', format: 'uuid' }, ...(min && { minItems: min }), maxItems: max },
+    {
+      type: 'array',
+      items: { type: 'string', format: 'uuid' },
+      ...(min && { minItems: min }),
+      maxItems: max,
+    },
     (value) => {
       if (!Array.isArray(value) || value.length < min || value.length > max) {
         return `must be a list of ${min === 0 ? 'at most' : '1 to'} ${max} IDs`;

@@ -15,7 +15,7 @@ export function isPreview(form: FormInput): boolean {
 /** The title of a petition or a post. For a new record it is the name, from which the operation creates the title. */
 export function TitleField(
   form: FormInput,
-  { value, ...options }: { label: string; hint?: string; value: string | undefined },
+  { value, ...options }: { label: string; hint?: string; isOptional?: boolean; value: string | undefined },
 ): Html {
   const field = value === undefined ? { name: 'name', max: 200 } : { name: 'title', value, max: 500 };
   return TextField(form, { ...options, ...field });

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
-import { type RecordedEvent } from '#libs/event-store';
+import { type Past, type RecordedEvent } from '#libs/event-store';
 import { Resources } from '#libs/resources';
 import { inputOf, OperationRunner } from '#libs/rpc';
 import { type Due, type Subscription, type Timer } from '#libs/subscriptions';
@@ -29,16 +29,16 @@ export class FormCompletion implements OnModuleInit {
       const named = await this.asked.named(organizationId, stored, past);
       for (const [n, record] of records.entries()) {
         record.fields = named[n]!.fields;
-        record.title = await this.titleOf(organizationId, record.title as string | null);
+        record.title = await this.titleOf(organizationId, record.title as string | null, past);
         record.url = await this.urlOf(organizationId, record.id, record.slug as string | null);
       }
     });
   }
 
-  /** @param title null for the site's own, in the organization's language. */
-  async titleOf(organizationId: string, title: string | null): Promise<string> {
+  /** @param title null for the site's own, in the organization's language. @param past undefined for the present. */
+  async titleOf(organizationId: string, title: string | null, past?: Past): Promise<string> {
     if (title !== null) return title;
-    const { state } = await this.reader.look(sender, organizationId, senderId(organizationId));
+    const { state } = await this.reader.look(sender, organizationId, senderId(organizationId), past);
     return localeIn(state.language).site.signUp.title;
   }
 

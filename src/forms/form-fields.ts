@@ -19,8 +19,14 @@ export abstract class FormFieldsInput extends Input {
   @Text({ max: 200, optional: true, example: 'Newsletter' })
   name?: string;
 
-  @Text({ max: 200, optional: true, description: 'Default: the name.' })
-  title?: string;
+  @Text({
+    max: 200,
+    optional: true,
+    nullable: true,
+    description:
+      'Default, and null: the name. For the form that every organization begins with: the page’s own title, in the organization’s language.',
+  })
+  title?: string | null;
 
   @Text({ max: 10_000, optional: true, nullable: true, description: 'Shown above the form.' })
   text?: string | null;

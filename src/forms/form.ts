@@ -89,9 +89,11 @@ export function requirePublished(state: Form): ExistingForm {
   return existing;
 }
 
-/** Fields that are not given stay unchanged. */
-export function updateForm(state: Form, given: Partial<FormFields>): FormEvent[] {
-  const data = changedFields<FormFields>(existingForm(state), given);
+/** Fields that are not given stay unchanged. The title null is the default one. */
+export function updateForm(state: Form, given: Partial<FormFields>, isBuiltIn: boolean): FormEvent[] {
+  const existing = existingForm(state);
+  const title = given.title === null && !isBuiltIn ? (given.name ?? existing.name) : given.title;
+  const data = changedFields<FormFields>(existing, { ...given, title });
   return data ? [{ type: 'FormUpdated', data }] : [];
 }
 

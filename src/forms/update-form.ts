@@ -3,7 +3,7 @@ import { ResourceCommands } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
 import { PetitionForms } from '../petitions/index.js';
 import { FormFieldsInput, readNested } from './form-fields.js';
-import { updateForm } from './form.js';
+import { form, updateForm } from './form.js';
 import { forms, formSchema } from './forms.js';
 
 @Operation({
@@ -30,10 +30,11 @@ export class UpdateFormHandler implements ICommandHandler<UpdateForm> {
   async execute(command: UpdateForm): Promise<object> {
     const { context, organizationId, formId, fields, consent, thankYou, ...changes } = command;
     const { nested, require } = await readNested(this.forms, organizationId, { fields, consent, thankYou });
+    const isBuiltIn = formId === form.builtIn!.idIn(organizationId);
     return this.commands.change(
       forms,
       command,
-      (state) => updateForm(state, { ...changes, ...nested }),
+      (state) => updateForm(state, { ...changes, ...nested }, isBuiltIn),
       require,
     );
   }

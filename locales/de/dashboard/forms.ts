@@ -13,6 +13,7 @@ export const forms: typeof en = {
   pending: 'Noch nicht bestätigt',
   statuses: { PUBLISHED: 'Offen', PAUSED: 'Pausiert' },
   above: 'Text über dem Formular',
+  titleHint: 'Wenn Sie nichts eingeben, erhält das Formular den Standardtitel.',
   adds: { list: 'Zu diesen Listen hinzufügen', tag: 'Diese Tags vergeben' },
   confirmation: 'Bestätigung',
   confirmations: {

@@ -8,6 +8,7 @@ export const forms = {
   pending: 'Awaiting confirmation',
   statuses: { PUBLISHED: 'Open', PAUSED: 'Paused' },
   above: 'Text above the form',
+  titleHint: 'If you leave this empty, the form gets its default title.',
   adds: { list: 'Add people to these lists', tag: 'Give people these tags' },
   confirmation: 'Confirmation',
   confirmations: {

@@ -118,7 +118,11 @@ async function WritingOf(context: PageContext, record?: FormRecord): Promise<Htm
     fieldsFor(form, posts.fields, record).optionalText('slug', { max: 80 }),
   ];
   const fields = [
-    TitleField(form, { label: posts.fields.title, value: record?.title }),
+    TitleField(form, {
+      label: posts.fields.title,
+      value: record?.title,
+      ...(record && { hint: forms.titleHint, isOptional: true }),
+    }),
     AreaField(form, { name: 'text', label: forms.above, value: record?.text, isOptional: true }),
     await FormEditorOf(context, { form: asked }, false),
     await GroupsOf(context, 'list', record?.listIds ?? []),
@@ -155,7 +159,8 @@ function typedIn(form: FormInput, before?: FormRecord): Record<string, unknown> 
     form.getAll('shows').includes(kind) ? { [`${kind}Ids`]: form.getAll(`${kind}Ids`) } : {};
   const asked = typedForm(form, before && { form: before, comments: 'OFF' as const });
   return {
-    ...typedTitle(form),
+    // The built-in form's title changes with the language of the organization until someone enters another.
+    ...(before && form.typed('title') === before.title ? {} : typedTitle(form)),
     text: form.typed('text'),
     ...asked,
     ...chosen('list'),
