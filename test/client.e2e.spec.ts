@@ -1,5 +1,6 @@
 import { build } from 'esbuild';
 import { execFile } from 'node:child_process';
+import { getEventListeners } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,8 +9,10 @@ import { Webhook } from 'standardwebhooks';
 import {
   ApiError,
   type Client as TypedClient,
+  ConfigurationError,
   ConnectionError,
   createClient,
+  SecretLostError,
   verifyWebhook,
 } from '../packages/client/src/index.js';
 import { SharedApi, type Client } from './harness.js';
@@ -165,6 +168,110 @@ describe('@advocacy/client', () => {
     await expect(late.petition.list()).rejects.toBeInstanceOf(ConnectionError);
   });
 
+  it('throws if a key or secret was lost with the first response, and returns the rest', async () => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue(0);
+    let drops = 0;
+    const dropping: typeof fetch = async (url, init) => {
+      const response = await fetch(url, init);
+      drops += 1;
+      if (drops % 2 === 1) throw new TypeError('dropped');
+      return response;
+    };
+    const { origin: url, organizationId, key } = client;
+    const lossy = createClient({ url, key: key!, organizationId, fetch: dropping });
+    const lost = async (step: Promise<unknown>) => {
+      const error = await step.catch((one: unknown) => one);
+      expect(error).toBeInstanceOf(SecretLostError);
+      return (error as SecretLostError).data as Record<string, string>;
+    };
+    const { apiKeyId } = await lost(lossy.apiKey.create({ name: 'Lost', scopes: ['contact:read'] }));
+    const { webhookId } = await lost(
+      lossy.webhook.create({ url: 'https://example.org/', eventTypes: ['PetitionSigned'] }),
+    );
+    await lost(lossy.apiKey.rotate({ apiKeyId: apiKeyId! }));
+    await lost(lossy.webhook.rotateSecret({ webhookId: webhookId! }));
+    random.mockRestore();
+    expect((await typed.apiKey.rotate({ apiKeyId: apiKeyId! })).key).toMatch(/^adv_/);
+    expect((await lossy.petition.create({ name: 'Not lost' })).petitionId).toBeDefined();
+  });
+
+  it.each([
+    { key: '' },
+    { key: 'adv_hidden\nline2' },
+    { key: 'adv_hiddén' },
+    { key: undefined as unknown as string },
+    { url: '' },
+    { url: 'localhost:3000' },
+    { url: 'ftp://example.org' },
+    { url: 'http://user:hidden@example.org' },
+    { url: 'http://example.org?hidden' },
+  ])('rejects the option %j without repeating it', (option) => {
+    const create = () => createClient({ url: client.origin, key: client.key!, ...option });
+    expect(create).toThrow(ConfigurationError);
+    expect(create).not.toThrow('hid');
+  });
+
+  it('sends a request once if onResponse throws, or if the server redirects it', async () => {
+    const { sent, typed: redirected } = failing([
+      new Response(null, { status: 307, headers: { Location: 'https://example.org/' } }),
+    ]);
+    await expect(redirected.petition.create({ name: 'Elsewhere' })).rejects.toBeInstanceOf(
+      ConfigurationError,
+    );
+    expect(sent.map(({ redirect }) => redirect)).toEqual(['manual']);
+    const onResponse = () => {
+      throw new RangeError('A bug');
+    };
+    await expect(redirected.petition.list({}, { onResponse })).rejects.toThrow(new RangeError('A bug'));
+    expect(sent).toHaveLength(2);
+    const spaced = createClient({ url: client.origin, key: `${client.key}\n` });
+    await expect(spaced.petition.list({}, { requestId: 'a\nb' })).rejects.not.toBeInstanceOf(ConnectionError);
+  });
+
+  it.each<[string, string, (controller: ReadableStreamDefaultController<Uint8Array>) => void]>([
+    ['stalls', 'No response within 5 ms', () => undefined],
+    ['is cut off', 'terminated', (controller) => controller.error(new TypeError('terminated'))],
+    ['ends within a line', 'a line is not JSON', (controller) => controller.close()],
+  ])('throws a ConnectionError if a download %s', async (_, message, end) => {
+    const parts = [...Buffer.from('{"email":"ä@example.org"}\n{"em')].map((byte) => Uint8Array.of(byte));
+    const cut = () => {
+      const left = [...parts];
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          const part = left.shift();
+          if (part) controller.enqueue(part);
+          else return end(controller);
+        },
+      });
+      return new Response(body, { headers: { 'Content-Type': 'application/x-ndjson' } });
+    };
+    const { typed: lossy } = failing([cut(), cut(), failure(404)]);
+    const { signal } = new AbortController();
+    const options = { timeout: 5, signal };
+    const read: unknown[] = [];
+    const reading = async () => {
+      for await (const { email } of lossy.contact.export({}, options)) read.push(email);
+    };
+    const error = await reading().catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ message: expect.stringContaining(message) });
+    expect(read).toEqual(['ä@example.org']);
+    const file = await lossy.contact.export({}, options).stream();
+    const whole = await new Response(file).text().catch((one: unknown) => one);
+    if (message !== 'a line is not JSON') expect(whole).toBeInstanceOf(ConnectionError);
+    await expect(lossy.contact.export({}, options).stream()).rejects.toBeInstanceOf(ApiError);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  it.each([null, 'same'])('throws if the next page of a list has the cursor %j', async (cursor) => {
+    const page = { data: [], pagination: { hasMore: true, cursor } };
+    const { typed: endless } = failing([Response.json(page), Response.json(page)]);
+    const list = async () => {
+      for await (const petition of endless.petition.list()) expect(petition).toBeUndefined();
+    };
+    await expect(list()).rejects.toThrow('no new cursor');
+  });
+
   it('verifies webhooks', async () => {
     const secret = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
     const event = { id: 'ä', type: 'PetitionSigned', data: {}, organizationId: client.organizationId };
@@ -189,6 +296,20 @@ describe('@advocacy/client', () => {
     for (const [message, headers, text] of rejected)
       await expect(verifyWebhook(text, headers, secret)).rejects.toThrow(message);
   });
+
+  it.each(['', 'whsec_', 'whsec_YOUR-SECRET', 'whsec_…', 'changeme', 'changeme!', undefined, 'whsec_abc_-d'])(
+    'rejects %j as the secret of a webhook, whatever signed the request',
+    async (secret) => {
+      const now = new Date();
+      const headers = {
+        'webhook-id': 'a',
+        'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+        'webhook-signature': new Webhook(Buffer.alloc(1).toString('base64')).sign('a', now, '{}'),
+      };
+      const error = await verifyWebhook('{}', headers, secret!).catch((one: unknown) => one);
+      expect(error).toBeInstanceOf(ConfigurationError);
+    },
+  );
 
   it('has the version of the server', () => {
     const versionIn = (file: string) => JSON.parse(readFileSync(join(root, file), 'utf8')).version;

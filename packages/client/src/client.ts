@@ -1,6 +1,7 @@
 import { randomId } from './crypto.js';
+import { ConfigurationError, ConnectionError, SecretLostError } from './errors.js';
 import { OPERATIONS, type Services } from './generated.js';
-import { connectionError, type HttpRequest, send } from './http.js';
+import { type HttpRequest, send } from './http.js';
 import {
   type ClientOptions,
   type Download,
@@ -28,8 +29,16 @@ type Operation = {
   uploads?: readonly string[];
 };
 
-/** A client for the organization of an API key. It sends nothing until you call one of its methods. */
+/** Contents of a response that the server shows only once. */
+const SECRETS = ['key', 'secret'];
+
+/**
+ * A client for the organization of an API key. It sends nothing until you call one of its methods.
+ *
+ * @throws ConfigurationError
+ */
 export function createClient(options: ClientOptions): Client {
+  requireUsable(options);
   let organizationId: Promise<string> | undefined;
   const ownOrganization = () => {
     if (options.organizationId !== undefined) return Promise.resolve(options.organizationId);
@@ -43,6 +52,28 @@ export function createClient(options: ClientOptions): Client {
     mapped(operations, (operation) => method(operation, options, ownOrganization)),
   ) as unknown as Client;
   return client;
+}
+
+/** Errors of `fetch` would contain the key, and the password of an address. */
+function requireUsable({ url, key }: ClientOptions): void {
+  // Spaces and line breaks around the key are allowed: keys come from files.
+  if (!/^[\x21-\x7e]+$/.test(String(key ?? '').trim()))
+    throw new ConfigurationError(
+      '`key` is not an API key: it is empty, or contains a space or a special character.',
+    );
+  const { protocol, username, password, search, hash } = addressOf(url) ?? {};
+  if (!/^https?:$/.test(protocol ?? '') || username || password || search || hash)
+    throw new ConfigurationError(
+      '`url` is not the address of a server, such as https://advocacy.example.org, without a user and a query.',
+    );
+}
+
+function addressOf(url: string): URL | undefined {
+  try {
+    return new URL(url);
+  } catch {
+    return undefined;
+  }
 }
 
 function mapped<Value, Result>(values: Record<string, Value>, map: (value: Value) => Result) {
@@ -63,13 +94,26 @@ function method(operation: Operation, client: ClientOptions, ownOrganization: ()
     const request = await requestOf(operation, { ...organization, ...input }, options, body);
     return send(request, client, options, read);
   };
+  const dataOf = async (input: Input, options: UploadOptions, body?: UploadBody) => {
+    const { data, isRepeated } = await run(
+      input,
+      options,
+      async (response) => ({
+        ...((await response.json()) as { data: unknown }),
+        isRepeated: response.headers.has('Idempotent-Replayed'),
+      }),
+      body,
+    );
+    const lost = isRepeated && SECRETS.find((field) => (data as Input | null)?.[field] === null);
+    if (lost) throw new SecretLostError(lost, data as Input);
+    return data;
+  };
   if (operation.uploads)
-    return (body: UploadBody, input: Input = {}, options: UploadOptions = {}) =>
-      run(input, options, async (response) => ((await response.json()) as { data: unknown }).data, body);
+    return (body: UploadBody, input: Input = {}, options: UploadOptions = {}) => dataOf(input, options, body);
   return (input: Input = {}, options: UploadOptions = {}) => {
     switch (operation.answer) {
       case 'data':
-        return run(input, options, async (response) => ((await response.json()) as { data: unknown }).data);
+        return dataOf(input, options);
       case 'document':
         return run(input, options, (response) => response.json());
       case 'text':
@@ -79,7 +123,7 @@ function method(operation: Operation, client: ClientOptions, ownOrganization: ()
           run(of, options, (response) => response.json() as Promise<Page<unknown>>),
         );
       case 'lines':
-        return download(options.signal, (format) =>
+        return download((format) =>
           run({ ...(operation.hasFormat && format), ...input }, options, (response) =>
             Promise.resolve(response),
           ),
@@ -136,7 +180,11 @@ function pagedList(
         const page = await request(next);
         yield page;
         if (!page.pagination.hasMore) return;
-        next = { ...input, [parameter]: page.pagination.cursor };
+        const { cursor } = page.pagination;
+        // The same page again, without an end.
+        if (cursor === null || cursor === next[parameter])
+          throw new ConnectionError('The list has more pages, but the response has no new cursor.');
+        next = { ...input, [parameter]: cursor };
       }
     },
     async *[Symbol.asyncIterator]() {
@@ -146,10 +194,7 @@ function pagedList(
   return list;
 }
 
-function download(
-  signal: AbortSignal | undefined,
-  request: (format?: Input) => Promise<Response>,
-): Download<unknown> {
+function download(request: (format?: Input) => Promise<Response>): Download<unknown> {
   return {
     stream: async () => (await request()).body!,
     async *[Symbol.asyncIterator]() {
@@ -159,25 +204,30 @@ function download(
         await response.body?.cancel();
         throw new TypeError(`The file is ${type}. Read it with stream().`);
       }
-      for await (const line of linesOf(response.body!, signal)) yield JSON.parse(line) as unknown;
+      for await (const line of linesOf(response.body!)) yield recordOf(line);
     },
   };
 }
 
-/** The lines of a response, without empty ones. @throws ConnectionError if it is incomplete */
-async function* linesOf(
-  body: ReadableStream<Uint8Array>,
-  signal: AbortSignal | undefined,
-): AsyncGenerator<string> {
+/** @throws ConnectionError if the response ends within the line */
+function recordOf(line: string): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch (error) {
+    throw new ConnectionError('The response is incomplete: a line is not JSON.', { cause: error });
+  }
+}
+
+/** The lines of a response, without empty ones. */
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let rest = '';
   try {
     for (;;) {
-      const { done, value } = await reader.read().catch((error: unknown) => {
-        throw connectionError(error, signal);
-      });
-      const lines = (rest + decoder.decode(value, { stream: !done })).split('\n');
+      const { done, value } = await reader.read();
+      const [end, ...others] = decoder.decode(value, { stream: !done }).split('\n');
+      const lines = [rest + end!, ...others];
       rest = done ? '' : lines.pop()!;
       yield* lines.filter((line) => line !== '');
       if (done) return;

@@ -41,6 +41,24 @@ export class ConnectionError extends AdvocacyError {
   override name = 'ConnectionError';
 }
 
+/** The client cannot work with an option, or with the secret of a webhook. The message does not contain its value. */
+export class ConfigurationError extends AdvocacyError {
+  override name = 'ConfigurationError';
+}
+
+/** The change was made, but the response with its key or secret was lost. The server shows it only once. */
+export class SecretLostError extends AdvocacyError {
+  override name = 'SecretLostError';
+
+  constructor(
+    field: string,
+    /** The rest of the response, such as `apiKeyId`. */
+    readonly data: Readonly<Record<string, unknown>>,
+  ) {
+    super(`The change was made, but the response with its ${field} was lost. Rotate it to get a new one.`);
+  }
+}
+
 /** The request was not sent by the webhook with this secret, or not within the last five minutes. */
 export class WebhookVerificationError extends AdvocacyError {
   override name = 'WebhookVerificationError';

@@ -1,4 +1,4 @@
-import { ApiError, ConnectionError, type Issue } from './errors.js';
+import { ApiError, ConfigurationError, ConnectionError, type Issue } from './errors.js';
 import { type ErrorCode, type ErrorReason } from './generated.js';
 import { type ClientOptions, type UploadOptions } from './types.js';
 
@@ -25,8 +25,9 @@ export type HttpRequest = {
 /**
  * Sends a request until it succeeds, fails for good, or has no retries left.
  *
- * @param read reads a successful response, within the timeout
- * @throws ApiError, ConnectionError, and the reason of `signal` if it was aborted
+ * @param read reads a successful response, within the timeout. Each part of a download must arrive within it
+ * @throws ApiError, ConnectionError, ConfigurationError if the server redirects, the reason of `signal` if it was aborted, and
+ *   what `onResponse` throws
  */
 export async function send<Result>(
   request: HttpRequest,
@@ -57,35 +58,93 @@ async function sendOnce<Result>(
   const aborting = new AbortController();
   const abort = () => aborting.abort(options.signal?.reason);
   const limit = options.timeout ?? timeout;
-  const timer = isUpload
-    ? undefined
-    : setTimeout(() => aborting.abort(new Error(`No response within ${limit} ms`)), limit);
+  const startTimer = () =>
+    setTimeout(() => aborting.abort(new Error(`No response within ${limit} ms`)), limit);
+  const timer = isUpload ? undefined : startTimer();
+  const release = () => options.signal?.removeEventListener('abort', abort);
+  let isOpen = false;
   if (options.signal?.aborted) abort();
   options.signal?.addEventListener('abort', abort, { once: true });
+  // Not for errors of the caller, such as those of `onResponse`: repeating the request would not help.
+  const connected = <Value>(step: Promise<Value>) =>
+    step.catch((error: unknown) => {
+      throw connectionError(error, options.signal);
+    });
   try {
-    const response = await ownFetch(`${url.replace(/\/+$/, '')}${path}`, {
+    const init = {
       method,
-      headers: { Authorization: `Bearer ${key}`, ...headers },
+      // Throws if one is invalid.
+      headers: new Headers({ Authorization: `Bearer ${key}`, ...headers }),
       signal: aborting.signal,
+      // A redirect could send personal data to another server.
+      redirect: 'manual' as const,
       ...(body === undefined ? {} : { body: body as NonNullable<RequestInit['body']> }),
       // Required for streams, and missing in the types of browsers.
-      ...(body instanceof ReadableStream ? { duplex: 'half' } : {}),
-    });
+      ...(body instanceof ReadableStream ? { duplex: 'half' as const } : {}),
+    };
+    const response = await connected(ownFetch(`${url.replace(/\/+$/, '')}${path}`, init));
     onResponse?.(response);
     options.onResponse?.(response);
-    if (!response.ok) throw await errorOf(response);
-    return await read(response);
-  } catch (error) {
-    if (error instanceof ApiError) throw error;
-    throw connectionError(error, options.signal);
+    // Browsers hide the status of a redirect.
+    if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400))
+      throw new ConfigurationError('The server redirects. Set `url` to the address to which it redirects.');
+    if (!response.ok) throw await connected(errorOf(response));
+    if (!isDownload) return await connected(read(response));
+    isOpen = true;
+    const fail = (error: unknown) => connectionError(error, options.signal);
+    const parts = watched(response.body!, aborting.signal, { startTimer, release, fail });
+    return await read(new Response(parts, response));
   } finally {
     clearTimeout(timer);
-    if (!isDownload) options.signal?.removeEventListener('abort', abort);
+    if (!isOpen) release();
   }
 }
 
+/** The body of a download, which fails if a part does not arrive within the timeout. */
+function watched(
+  body: ReadableStream<Uint8Array>,
+  aborting: AbortSignal,
+  of: {
+    startTimer: () => ReturnType<typeof setTimeout>;
+    release: () => void;
+    fail: (error: unknown) => unknown;
+  },
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        aborting.addEventListener('abort', () => {
+          controller.error(of.fail(aborting.reason));
+          reader.cancel().catch(() => undefined);
+        });
+      },
+      async pull(controller) {
+        // Only while the caller waits for a part, because callers may be slow.
+        const timer = of.startTimer();
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          controller.close();
+          of.release();
+        } catch (error) {
+          controller.error(of.fail(error));
+          of.release();
+        } finally {
+          clearTimeout(timer);
+        }
+      },
+      async cancel(reason) {
+        of.release();
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
 /** What to throw if `fetch` or reading a response failed. */
-export function connectionError(error: unknown, signal: AbortSignal | undefined): unknown {
+function connectionError(error: unknown, signal: AbortSignal | undefined): unknown {
   if (signal?.aborted) return signal.reason;
   // After a timeout, browsers throw the reason of the signal, and other programs an error with it.
   const { message } = error as Error;

@@ -1,5 +1,13 @@
 export { type Client, createClient } from './client.js';
-export { AdvocacyError, ApiError, ConnectionError, type Issue, WebhookVerificationError } from './errors.js';
+export {
+  AdvocacyError,
+  ApiError,
+  ConfigurationError,
+  ConnectionError,
+  type Issue,
+  SecretLostError,
+  WebhookVerificationError,
+} from './errors.js';
 export type * from './generated.js';
 export type * from './types.js';
 export { verifyWebhook, type WebhookEvent, type WebhookHeaders } from './webhooks.js';

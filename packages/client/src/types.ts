@@ -10,7 +10,7 @@ export type ClientOptions = {
   organizationId?: string;
   /** Further attempts after a failed one. Default: 3. */
   maxRetries?: number;
-  /** Milliseconds that an attempt may take. Downloads and uploads may take longer. Default: 45,000. */
+  /** Milliseconds that an attempt may take. In a download, for each of its parts. Uploads may take longer. Default: 45,000. */
   timeout?: number;
   /** Default: the global `fetch`. */
   fetch?: typeof fetch;

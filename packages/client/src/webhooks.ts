@@ -1,10 +1,12 @@
 import { webCrypto } from './crypto.js';
-import { WebhookVerificationError } from './errors.js';
+import { ConfigurationError, WebhookVerificationError } from './errors.js';
 import { type Event, type EventData } from './generated.js';
 
 /** Signatures of older requests are rejected, in seconds. */
 const TOLERANCE = 300;
 const PREFIX = 'whsec_';
+/** Standard Webhooks allows no shorter secret. Placeholders, such as `changeme`, are shorter. */
+const SHORTEST_SECRET_BYTES = 24;
 
 /** An event of the history, as a webhook delivers it. Its `type` decides what `data` contains. */
 export type WebhookEvent = {
@@ -23,13 +25,16 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
  *
  * @param body the raw body, before it is parsed
  * @param secret of the webhook, `whsec_…`
- * @throws WebhookVerificationError
+ * @throws WebhookVerificationError, and ConfigurationError if the secret is not one of a webhook
  */
 export async function verifyWebhook(
   body: string | Uint8Array,
   headers: WebhookHeaders,
   secret: string,
 ): Promise<WebhookEvent> {
+  const secretBytes = bytesOf(String(secret).replace(PREFIX, ''));
+  if (!secretBytes || secretBytes.length < SHORTEST_SECRET_BYTES)
+    throw new ConfigurationError('The secret is not the `secret` of a webhook, which starts with `whsec_`.');
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   const id = valueOf(headers, 'webhook-id');
   const timestamp = valueOf(headers, 'webhook-timestamp');
@@ -40,13 +45,12 @@ export async function verifyWebhook(
     throw new WebhookVerificationError('The timestamp is older than five minutes.');
   const { subtle } = await webCrypto();
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await subtle.importKey('raw', bytesOf(secret.replace(PREFIX, '')), algorithm, false, [
-    'verify',
-  ]);
+  const key = await subtle.importKey('raw', secretBytes, algorithm, false, ['verify']);
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
-  for (const signature of signatures.filter((one) => one.startsWith('v1,')))
-    if (await subtle.verify('HMAC', key, bytesOf(signature.slice('v1,'.length)), signed))
-      return JSON.parse(text) as WebhookEvent;
+  for (const signature of signatures.filter((one) => one.startsWith('v1,'))) {
+    const bytes = bytesOf(signature.slice('v1,'.length));
+    if (bytes && (await subtle.verify('HMAC', key, bytes, signed))) return JSON.parse(text) as WebhookEvent;
+  }
   throw new WebhookVerificationError('No signature matches the secret.');
 }
 
@@ -56,11 +60,11 @@ function valueOf(headers: WebhookHeaders, name: string): string {
   throw new WebhookVerificationError(`The header ${name} is missing.`);
 }
 
-/** Decodes Base64. Anything else decodes to bytes that match nothing. */
-function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+/** Decodes Base64. Anything else is undefined. */
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   } catch {
-    return new Uint8Array(1);
+    return undefined;
   }
 }
