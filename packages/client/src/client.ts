@@ -95,16 +95,15 @@ function method(operation: Operation, client: ClientOptions, ownOrganization: ()
     return send(request, client, options, read);
   };
   const dataOf = async (input: Input, options: UploadOptions, body?: UploadBody) => {
-    const { data, isRepeated } = await run(
+    const { data } = await run(
       input,
       options,
-      async (response) => ({
-        ...((await response.json()) as { data: unknown }),
-        isRepeated: response.headers.has('Idempotent-Replayed'),
-      }),
+      (response) => response.json() as Promise<{ data: unknown }>,
       body,
     );
-    const lost = isRepeated && SECRETS.find((field) => (data as Input | null)?.[field] === null);
+    // Only repeats return it without.
+    const lost =
+      operation.method !== 'GET' && SECRETS.find((field) => (data as Input | null)?.[field] === null);
     if (lost) throw new SecretLostError(lost, data as Input);
     return data;
   };

@@ -46,7 +46,7 @@ export class ConfigurationError extends AdvocacyError {
   override name = 'ConfigurationError';
 }
 
-/** The change was made, but the response with its key or secret was lost. The server shows it only once. */
+/** The change was made by an earlier request or attempt, and only its response had the key or secret. */
 export class SecretLostError extends AdvocacyError {
   override name = 'SecretLostError';
 
@@ -55,7 +55,9 @@ export class SecretLostError extends AdvocacyError {
     /** The rest of the response, such as `apiKeyId`. */
     readonly data: Readonly<Record<string, unknown>>,
   ) {
-    super(`The change was made, but the response with its ${field} was lost. Rotate it to get a new one.`);
+    super(
+      `The change was made before, and only its first response had the ${field}. Rotate it to get a new one.`,
+    );
   }
 }
 
