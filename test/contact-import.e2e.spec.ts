@@ -470,16 +470,48 @@ describe('the subscriptions after import-contacts', () => {
     );
   });
 
+  it.each([
+    ['Estado', ['SI', 'NO']],
+    ['status', ['JA', 'AB', 'NO']],
+    ['Mail ok?', ['ja', 'nein', 'unsicher']],
+    ['Kontakt erlaubt', ['JA', 'NEIN']],
+    ['Volunteer', ['yes', 'no']],
+  ])('returns 400 if unknown=ignore would leave out the answers of %s', async (column, answers) => {
+    const body = text(`email,${column}`, ...answers.map((answer, n) => `p${n}@example.org,${answer}`));
+    const { status, body: answer } = await send(body, { type: CSV, query: { unknown: 'ignore' } });
+    expect([status, answer.error.issues[0].path]).toEqual([400, column]);
+    expect(await emails()).toEqual([]);
+  });
+
+  it('a "no" in capitals unsubscribes, also someone who was subscribed', async () => {
+    await send(lines({ email: 'a@example.org', subscribed: true }));
+    const body = text('email,status', 'a@example.org,NO', 'b@example.org,SI');
+    await send(body, { type: CSV, query: { unknown: 'ignore', onConflict: 'update' } });
+    expect(await states()).toEqual([
+      ['a@example.org', false],
+      ['b@example.org', true],
+    ]);
+  });
+
+  it('a stray quotation mark gives no one the consent of another', async () => {
+    const body = 'email,bio,subscribed\na@example.org,"note,no\nb@example.org,note",yes\nc@example.org,,no\n';
+    const answer = await send(body, { type: CSV });
+    expect(answer.body).toEqual(done({ created: 1 }, [[2, expect.stringContaining('another row')]]));
+    expect(await states()).toEqual([['c@example.org', false]]);
+  });
+
   it('a tag that states a refusal counts, unless a column states something else', async () => {
     const tags = text('email,tags', 'a@example.org,"vip, Unsubscribed"', 'b@example.org,vip');
     await send(tags, { type: CSV });
     const said = text('email,tags,subscribed', 'c@example.org,unsubscribed,yes', 'd@example.org,opted out,');
     await send(said, { type: CSV });
+    await send(lines({ email: 'e@example.org', tags: ['Do not email'] }));
     expect(await states()).toEqual([
       ['a@example.org', false],
       ['b@example.org', true],
       ['c@example.org', true],
       ['d@example.org', false],
+      ['e@example.org', false],
     ]);
   });
 

@@ -93,6 +93,7 @@ function parseRow(record: Line, delimiter: string, width: number | undefined): P
       : { endsEarly: true, problem: UNCLOSED };
   }
   if (!cells) return { endsEarly: true, problem: UNCLOSED };
+  if (cells.some((cell) => mayContainRow(cell, delimiter))) return { problem: TWO_ROWS, cells };
   if (fits(cells, width)) return { cells: cells.slice(0, width) };
   const problem = `has ${cells.length} cells, but the header has ${width}`;
   return { endsEarly: true, problem, cells };
@@ -103,6 +104,19 @@ function mayBeSeveral(cells: readonly string[], delimiter: string, width = cells
   if (cells.length >= width) return !fits(cells, width);
   return cells.some((cell) => cell.includes('\n') && cell.includes(delimiter));
 }
+
+/**
+ * Two stray quotation marks can join two rows into one of the usual width, which would then give one person the consent of
+ * another. Such a row has an address next to a delimiter in a cell of several lines. It may also be a long note, so its other
+ * lines are not read as rows of their own.
+ */
+function mayContainRow(cell: string, delimiter: string): boolean {
+  if (!cell.includes('\n') || !cell.includes('@') || !cell.includes(delimiter)) return false;
+  return cell.split('\n').some((line) => line.includes(delimiter) && ADDRESS.test(line));
+}
+const ADDRESS = /[^\s@]@[^\s@]+\.[^\s@]/;
+const TWO_ROWS =
+  'has a cell of several lines that seems to contain another row: check its quotes, or remove the line breaks';
 
 /** Spreadsheets leave out empty cells at the end of a row, or add some. */
 function fits(cells: readonly string[], width: number | undefined): boolean {
@@ -160,9 +174,11 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 function parseCells(text: string, delimiter: string, width?: number): string[] | undefined {
   // Most rows have no quotation mark. For them, this is ten times as fast.
   if (!text.includes('"')) return text.split(delimiter);
-  const strict = parseQuoted(text, delimiter, false);
+  const strict = hasTooManyCells(text, delimiter) ? undefined : parseQuoted(text, delimiter, false);
   // In several lines, a stray quotation mark would swallow rows.
   if (strict || text.includes('\n')) return strict;
+  // For the relaxed parser, a stray quotation mark opens no quote, so any delimiter may separate cells.
+  if (hasTooManyCells(text.replaceAll('"', ''), delimiter)) return undefined;
   const relaxed = parseQuoted(text, delimiter, true);
   // A stray quotation mark may have joined two cells: those after them would count as values of other columns.
   const mayBeJoined = (cell: string) => cell.includes('"') && cell.includes(delimiter);

@@ -147,6 +147,16 @@ describe('readCsv', () => {
     ]);
   });
 
+  it('rejects a row that may be two, joined by a stray quotation mark each', async () => {
+    expect(
+      await csv('a,b,c\na@x.org,"n,no\nb@x.org,n",yes\n1,"x,\ny",z\n"n,a@x.org\nn",no,b@x.org\n'),
+    ).toEqual([
+      [2, expect.stringContaining('seems to contain another row')],
+      [4, { a: '1', b: 'x,\ny', c: 'z' }],
+      [6, expect.stringContaining('seems to contain another row')],
+    ]);
+  });
+
   it('loses only the line of a quote that is never closed', async () => {
     expect(await csv(`a,b\n1,"\n2,"x"\n3,"y\nz"\n4,x\n`)).toEqual([
       [2, expect.stringContaining('has a quote that is not closed')],
@@ -180,6 +190,14 @@ describe('readCsv', () => {
       [3, { a: '1', b: '2' }],
       [4, { a: `1${','.repeat(200_000)}`, b: '2' }],
     ]);
+    // A stray quotation mark does not hide them.
+    const commas = ','.repeat(200_000);
+    const stray = [`x"${commas}a"`, `x"${commas},"`, `x"${commas}\n"`, `x,"y"z"${commas}"`];
+    for (const row of stray)
+      expect((await csv(`a,b\n${row}\n1,2\n`, [Infinity]))[0]).toEqual([
+        2,
+        expect.stringContaining('has a quote'),
+      ]);
     await expect(csv(','.repeat(200_000), [Infinity])).rejects.toThrow(/header has more than 1,000 cells/);
   });
 

@@ -6,8 +6,10 @@ import {
   folded,
   isAnswer,
   isConsentWord,
+  isNo,
   isOptOutWord,
   isSubscription,
+  mayRefuse,
 } from './consent.js';
 import { type FieldDefinition } from '../../fields/index.js';
 import { EVIDENCE_COLUMNS, type EvidenceColumn, momentIn } from './evidence.js';
@@ -212,12 +214,13 @@ const KIND = / - (other|home|primary)$/i;
 
 /** A question such as "Accepte la newsletter" or "Happy to receive emails?": whether someone wants… */
 const WANTS =
-  /^(accept|acept|akzept|agree|consent|happy|like|want|wish|darf|mochte|willige|wunsch|einverstanden|zustimm|souhait|veut|quiere|desea)/;
+  /^(accept|acept|akzept|agree|allow|erlaub|permit|permis|autori[sz]|consent|happy|like|want|wish|darf|mochte|willige|wunsch|einverstanden|zustimm|souhait|veut|quiere|desea)/;
 /** …email. */
 const OF_EMAIL =
   /^(e|emails?|mails?|newsletters?|infolettres?|rundbriefe?|boletin|boletines|correos?|courriels?)$/;
 /** Questions about email, or about something else. */
-const MAY_BE_OF_EMAIL = /^(contact|informed|mailings?|news|touch|updates?)$/;
+const MAY_BE_OF_EMAIL =
+  /^(contact(er|ar|o)?|kontakt\w*|informed|mailings?|mailen|anschreiben|news|touch|updates?)$/;
 /** Words that may turn the question into its opposite. */
 const DENIES =
   /^(no|not|non|dont|don|never|stop|un|out|kein|keine|keinen|nicht|nie|ab|ne|n|pas|plus|jamais|sans|sin|nunca)$|^(refus|abbestell|abmeld|unsub|desab|desins|block|black)/;
@@ -235,6 +238,7 @@ const SUGGESTS = new RegExp(
     'bulkemail|suppress|subscri|deactivat|deaktiv|onhold|consent|permission|newsletter|spam|complain|gdpr|marketing',
     'emailable|emailerror|commun\\w*preference|sperr|werbung|zugestimm|einverstand|datenschutz|robinson|doi$|npai|undeliver',
     'keine?e?mail|keinemassenmail|nichtkontakt|pasde?e?mail|pasdecourriel|noenviar|nocontact|noquiere|nodesea',
+    'mail(ok|okay|allow|permi|erlaub|erwunscht|gewunscht|wanted|autori)|(kontakt|contact)(ok|okay|allow|erlaub|permi|autori)',
     'abmeld|abgemeld|abbestell|abonn|einwillig|widerspruch|widerruf|dsgvo|desabon|desinscri|infolettre|rgpd|baja$|suscri|boletin',
   ].join('|'),
 );
@@ -282,10 +286,13 @@ export function recognize(
     // A column that states consent never becomes anything else.
     if (custom && !isConsent(meaning ?? null) && !isOfSignature(meaning ?? null)) meaning = custom;
     if (meaning === 'status') return meaning;
-    if (AMBIGUOUS.includes(name) && cells.some(isOptOutWord)) meaning = undefined;
-    // NO and ON are abbreviations of states.
-    const isConsentOnly = cells.every(isConsentWord) && !cells.every((cell) => /^\s*[A-Z]{2}\s*$/.test(cell));
-    if (AMBIGUOUS.includes(name) && cells.length > 0 && isConsentOnly) return 'subscribed';
+    if (AMBIGUOUS.includes(name)) {
+      const isRegion = meaning === 'region';
+      if (cells.some(isOptOutWord) || statusRefuses(name, cells)) meaning = undefined;
+      // NO and ON are abbreviations of states: the user decides.
+      const mayBeRegion = isRegion && cells.every((cell) => CODE.test(cell));
+      if (cells.length > 0 && cells.every(isConsentWord) && !mayBeRegion) return 'subscribed';
+    }
     if (meaning === undefined) return null;
     if (meaning === 'subscribed' && cells.length > 0 && !cells.some((cell) => consentIn('subscribed', cell)))
       return null;
@@ -294,6 +301,21 @@ export function recognize(
     taken.add(meaning);
     return meaning;
   });
+}
+
+/** An abbreviation, such as that of a state, a country or a language. */
+const CODE = /^\s*[A-Z]{2,3}\s*$/;
+
+/** Whether the cells are abbreviations of which few could also be answers, such as NO for Norway. */
+function areCodes(given: readonly string[]): boolean {
+  const codes = [...new Set(given.map((cell) => cell.trim()))];
+  const answers = codes.filter((code) => /^(YES|NO|JA|OUI|NON|SI)$/.test(code));
+  return codes.every((code) => CODE.test(code)) && 2 * answers.length < codes.length;
+}
+
+/** Whether a column such as `status` or `state` contains a "no". */
+function statusRefuses(name: string, cells: readonly string[]): boolean {
+  return AMBIGUOUS.includes(name) && cells.some(mayRefuse) && !areCodes(cells);
 }
 
 /** Whether the column answers with yes or no if someone wants email. */
@@ -416,14 +438,43 @@ export function suggestsOptOut(
   const name = nameOf(column);
   if (isSomethingElse(name, columns)) return false;
   if (SUGGESTS.test(name) || /^(abo|sub)(status)?$/.test(name)) return true;
-  if (AMBIGUOUS.includes(name) && cells.some(isSubscription)) return true;
-  // Whatever the question, those who answered it with no may not want email.
+  // A column of consent whose values are unknown.
+  if (isConsent(meaningOf(name) ?? null)) return true;
   const given = cells.filter((cell) => cell.trim() !== '');
-  const asked = folded(column).split(' ');
-  const isOfWishes = (word: string) =>
+  if (AMBIGUOUS.includes(name) && given.some(isSubscription)) return true;
+  if (statusRefuses(name, given)) return true;
+  // Whatever the question, those who answered it with no may not want email.
+  if (isOfWishes(column) && given.length > 0 && (given.every(isAnswer) || refuses(given))) return true;
+  return mayDeny(folded(column).split(' '), given) || cells.some(isOptOutWord);
+}
+
+/** Whether the name asks if someone wants something, or is about email. */
+function isOfWishes(column: string): boolean {
+  const isWish = (word: string) =>
     (word !== 'e' && OF_EMAIL.test(word)) || WANTS.test(word) || MAY_BE_OF_EMAIL.test(word);
-  if (asked.some(isOfWishes) && given.length > 0 && given.every(isAnswer)) return true;
-  return mayDeny(asked, given) || cells.some(isOptOutWord);
+  return folded(column).split(' ').some(isWish);
+}
+
+/** Whether one of the answers is a "no", even if others are unclear. */
+function refuses(given: readonly string[]): boolean {
+  // Zero is a "no" unless other cells show that the column counts something.
+  const isCount = given.some((cell) => /^\s*\d/.test(cell) && !isConsentWord(cell));
+  return given.some((cell) => mayRefuse(cell) || (!isCount && /^\s*0\s*$/.test(cell)));
+}
+
+/**
+ * Whether the cell of a column that is not imported may say that this person gets no email.
+ *
+ * @param isStated whether another column states who gets email.
+ */
+export function refusesIn(column: string, cell: string, isStated: boolean): boolean {
+  if (isOptOutWord(cell)) return true;
+  if (isNo(cell)) return !isStated ? !CODE.test(cell) || isAboutEmail(column) : isAboutEmail(column);
+  return isAboutEmail(column) && mayRefuse(cell);
+}
+
+function isAboutEmail(column: string): boolean {
+  return isOfWishes(column) || AMBIGUOUS.includes(nameOf(column));
 }
 
 /** Whether those with an entry may have refused: "Keine Post: x", "Remove from list: yes", "Left us on: 2024-05-01". */
@@ -436,7 +487,7 @@ function mayDeny(asked: readonly string[], given: readonly string[]): boolean {
 }
 
 /**
- * Whether the column answers an unknown question with yes or no. If no column states who gets email, this may be the one.
+ * Whether the column answers an unknown question with no, or only with yes and no. If no column states who gets email, this may be the one.
  *
  * @param cells some of the column.
  */
@@ -447,7 +498,7 @@ export function isUnknownAnswer(
 ): boolean {
   const given = cells.filter((cell) => cell.trim() !== '');
   if (isSomethingElse(nameOf(column), columns)) return false;
-  return given.length > 0 && given.every(isConsentWord);
+  return given.length > 0 && (given.every(isConsentWord) || (given.some(isNo) && !areCodes(given)));
 }
 
 /**

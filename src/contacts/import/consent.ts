@@ -58,20 +58,53 @@ const EMPTY = new Set(['', 'null', 'n a', 'na', 'nil', 'undefined']);
 /** "No" in a `subscribed` column. In a column that states who opted out or when, it states nothing. */
 const NEVER = new Set(['never', 'none', 'nie', 'jamais', 'nunca']);
 
-const OPT_OUT = words(`
-  unsubscribed, opted out, optedout, never subscribed, complained, blacklisted, blocklisted,
-  abgemeldet, abbestellt, ausgetragen, desabonne, desabonnee, desinscrit, desinscrite, dado de baja, do not email, unsubscriber,
-  isspcomplained, directcomplaint
-`);
-/** Beginnings of such words. Most cells fail this quick check. */
-const MAY_BE_OPT_OUT =
-  /^\W*(un|opt|never|bounc|hard|clean|complain|black|block|isspc|direct|do.?not|ab(gem|best)|ausget|bereinigt|d[ée]s(abon|insc)|dado|zur|rej|non.?dis|netto|reb|dev|limp)/i;
+/** What someone does not want: email, or to be contacted at all. Folded, as the phrases below. */
+const MAIL =
+  '(?:e ?)?mails?|(?:an)?mailen|newsletters?|mailings?|rundbriefe?|werbung|kontakt\\w*|anschreiben|angeschrieben|post|contact\\w*|correos?|courriels?|infolettres?|boletin(?:es)?|publicidad|publicite|ecrire|escribir|molestar|disturb|solicit';
+const FILLERS =
+  'mehr|more|any|further|weiteren?|want|wants|receive|send|to|by|per|via|senden|erhalten|quiere|desea|mas|par|por|de|d|les|recibir|enviar|envoyer|recevoir';
+/** Phrases of a refusal, which may be followed by a date or a reason. */
+const OPT_OUT = new RegExp(
+  `(?:^| )(?:${[
+    'un ?sub(?:s|bed|scri\\w*)?|opt(?:ed|s|ing)? ?outs?|dnc|dne|dnm',
+    `(?:do not|don ?t|never|no|not|stop|kein\\w{0,2}|nicht|nie|pas|plus|jamais|non|sin|sans|nunca)(?: (?:${FILLERS})){0,3} (?:${MAIL})`,
+    '(?:not|never|no|nicht|non|pas|plus) (?:subscri|abonn|inscri|suscri|angemeld)\\w*',
+    'ab(?:ge)?meld\\w*|ab(?:ge)?bestell\\w*|aus(?:ge)?tragen|des ?(?:abon|inscri|s?uscri|subscri)\\w*',
+    '(?:dad[oa]|dar|darse) de baja|baja (?:correo|newsletter|boletin|voluntaria|\\d)\\w*',
+    '(?:black|block|deny) ?list\\w*|suppressed|suppression list|complain(?:ed|er)|isspcomplained|directcomplaint',
+    '(?:no|without|withdr[ae]wn?|revoked|refused) (?:consent|permission)|consent (?:withdrawn|revoked|refused|denied)',
+    '(?:keine|ohne) (?:einwilligung|erlaubnis|zustimmung)|widerruf\\w*|widersprochen|sans consentement|sin consentimiento',
+  ].join('|')})(?: |$)`,
+);
+/** A longer text is a note. */
+const LONGEST_REFUSAL = 100;
 
-/** Values that only a column about consent has: an unmapped column that contains one must not be ignored silently. */
+/** Whether a tag or another short text says that someone gets no email. An unmapped column that contains one must not be ignored silently. */
 export function isOptOutWord(cell: string): boolean {
-  if (!MAY_BE_OPT_OUT.test(cell)) return false;
+  if (cell.length > LONGEST_REFUSAL || !/\p{L}{2}/u.test(cell)) return false;
   const word = folded(cell);
-  return BOUNCED.has(word) || OPT_OUT.has(word);
+  return BOUNCED.has(word) || word === 'baja' || OPT_OUT.test(word);
+}
+
+/** Whether a cell is a plain "no", such as "NEIN" or "No, thanks", whatever the question. */
+export function isNo(cell: string): boolean {
+  return (
+    cell.length <= LONGEST_REFUSAL &&
+    /^(no|nein|non|nope|nee|false|falsch|faux|falso)( (thanks?|thank you|danke|merci|gracias|please|bitte))*$/.test(
+      folded(cell),
+    )
+  );
+}
+
+/** Whether a cell may be a "no" if the question is about email. Numbers may also be counts. */
+export function mayRefuse(cell: string): boolean {
+  const word = wordIn(cell);
+  if (/^\d/.test(word)) return false;
+  return (
+    consentIn('subscribed', cell)?.subscribed === false ||
+    isOptOutWord(cell) ||
+    /^(no|nein|non|nope|nee|never|nie|niemals|jamais|nunca|ne|kein\w*) |(^| )(nicht|not|pas)( |$)/.test(word)
+  );
 }
 
 /** Words that a status has only if it is about consent. */

@@ -22,9 +22,11 @@ import {
   isMobile,
   isOfOneColumn,
   isOfSignature,
+  isUnknownAnswer,
   type Meaning,
   phoneKindOf,
   recognize,
+  refusesIn,
   suggestsOptOut,
 } from './columns.js';
 import { splitName, withoutFormatCharacters } from './names.js';
@@ -194,6 +196,7 @@ async function* readObjects(
       throw invalid([undecided('the first line does not state it')]);
     if (line <= after) continue;
     const sized = { bytes: size, source: { ...fields } };
+    if (fields.subscribed === undefined && namesRefusal(fields)) fields.subscribed = false;
     const read = toLine(line, fields, reading);
     const isProvedOnly = 'contact' in read && read.contact.consent && read.contact.subscribed === undefined;
     if (isProvedOnly && subscribed === undefined)
@@ -211,10 +214,12 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   let columns: readonly string[] = [];
   let meanings: readonly (string | null)[] = [];
   let suspicious: ReadonlySet<number> = new Set();
+  let isStated = false;
   let phoneKinds: readonly (number | undefined)[] = [];
   const rows = rowsOf(all, format, (names) => {
     columns = names;
     meanings = decided?.meanings ?? meaningsOf(names, values, reading);
+    isStated = meanings.some(isConsent);
     phoneKinds = names.map((_, n) => phoneKindOf(names, n));
     suspicious = new Set(decided ? decided.suspects : suspectsIn(names, reading.unknown));
   });
@@ -265,7 +270,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         } else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
       } else if (meaning === null && cell?.trim() && suspicious.has(n) && columns[n] === '')
         problem ??= `has a value in column ${n + 1}, which has no name`;
-      else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
+      else if (meaning === null && cell && suspicious.has(n) && refusesIn(columns[n]!, cell, isStated))
         problem ??= `has "${cell.trim().slice(0, 30)}" in a column that is not imported: rename that column to subscribed`;
     }
     const consent = together(consents);
@@ -316,6 +321,15 @@ function inColumns(read: ReadLine): ReadLine {
     read.problem,
   );
   return { ...read, problem };
+}
+
+/** Whether one of the tags or lists of an NDJSON line says that this person gets no email. */
+function namesRefusal(fields: Readonly<Record<string, unknown>>): boolean {
+  return [...namingColumns.keys()].some((column) => {
+    const given = fields[column];
+    const names = typeof given === 'string' ? namesIn(given) : Array.isArray(given) ? given : [];
+    return names.some((name) => typeof name === 'string' && isOptOutWord(name));
+  });
 }
 
 /** Separated by commas, semicolons or pipes; a name within quotation marks can contain these. */
@@ -574,6 +588,16 @@ function checkColumns(
           message:
             'seems to state who is subscribed: rename it to subscribed or unsubscribed, or remove it if it means ' +
             'something else',
+        },
+      ];
+    const isOpen = unknown === 'ignore' && !meanings.some(isConsent);
+    if (isOpen && isUnknownAnswer(column, values[at] ?? [], columns))
+      return [
+        {
+          path,
+          message:
+            'answers a question with yes or no, and no column states who is subscribed: rename it to subscribed or ' +
+            'unsubscribed, or remove it if it means something else',
         },
       ];
     if (unknown === 'ignore') return [];

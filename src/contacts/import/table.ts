@@ -267,9 +267,8 @@ export type Look = {
 /** Rows of the preview. */
 const EXAMPLES = 5;
 const LONGEST_EXAMPLE = 100;
-/** Values kept per column. */
+/** Values kept per column, and as many that look like an opt-out. */
 const MOST_VALUES = 200;
-const LONGEST_WORD = 30;
 /** More than a user would review. */
 const MOST_COLUMNS = 200;
 /** @throws RpcError BAD_REQUEST unless it is a table with a row below its header. */
@@ -294,7 +293,8 @@ export async function lookAt(chunks: AsyncIterable<Uint8Array>, format: TableFor
     cells.forEach((cell, n) => {
       const some = (values[n] ??= new Set());
       if (cell.trim() === '') return;
-      if (some.size < MOST_VALUES || (cell.length < LONGEST_WORD && isOptOutWord(cell))) some.add(cell);
+      const most = some.size < MOST_VALUES || !isOptOutWord(cell) ? MOST_VALUES : 2 * MOST_VALUES;
+      if (some.size < most) some.add(cell);
     });
   }
   if (look.lines === 0) throw refused('has no lines below its header');

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isConsent, recognize, suggestsOptOut } from './columns.js';
-import { type Consent, type ConsentColumn, consentIn, together } from './consent.js';
+import { isConsent, isUnknownAnswer, recognize, refusesIn, suggestsOptOut } from './columns.js';
+import { type Consent, type ConsentColumn, consentIn, isOptOutWord, together } from './consent.js';
 import { decoderOf } from './encodings.js';
 import { completeRows, FormatDetector, formatOf, headOf, lookAt, rowsOf } from './table.js';
 
@@ -115,6 +115,12 @@ describe('a column', () => {
     ['Receive email', [], 'subscribed'],
     ['Statut', ['actif', 'désactivé'], 'subscribed'],
     ['State', ['ON', 'NO', 'OK'], 'region'],
+    ['State', ['ON'], 'region'],
+    ['Status', ['SI', 'NO'], 'subscribed'],
+    ['Status', ['NO'], 'subscribed'],
+    // Yes and no, or Slovenia and Norway.
+    ['Estado', ['SI', 'NO'], null],
+    ['State', ['NY', 'no'], null],
   ])('%s with %j is %s', (column, values, meaning) => {
     expect(recognize([column], [values])).toEqual([meaning]);
   });
@@ -184,6 +190,19 @@ describe('a column', () => {
     ['Bounce count', ['3']],
     ['Complaint date', []],
     ['Email error', ['550 mailbox unavailable']],
+    ['Estado', ['SI', 'NO']],
+    ['Estado', ['SI', 'NO', 'NS']],
+    ['Status', ['JA', 'AB', 'NO']],
+    ['Status', ['donor', 'NEIN']],
+    ['Status', ['abgemeldet am 1.1.']],
+    ['Email status', ['an', 'aus']],
+    ['Mail ok?', ['ja', 'nein', 'unsicher']],
+    ['Mail ok?', ['1', '0', '?']],
+    ['mailok', ['1']],
+    ['Darf mailen', ['ja', 'weiß nicht']],
+    ['Kontakt erlaubt', ['JA', 'NEIN']],
+    ['Erlaubnis', ['ja', 'lieber nicht']],
+    ['Type', ['member', 'No more emails, please']],
     // Unless another column states who refused.
     ['UNSUB_REASON', ['No longer interested']],
   ])('%s with %j is not left out silently', (column, values) => {
@@ -201,10 +220,52 @@ describe('a column', () => {
     ['Removal van needed', ['large']],
     ['Volunteer', ['yes', 'no']],
     ['Left column', ['red']],
+    ['Emails sent', ['0', '12']],
+    ['Gender', ['Non-binary']],
+    ['Nationality', ['NO', 'DE', 'SE']],
+    ['Province', ['Baja California']],
   ])('%s with %j can be left out', (column, values) => {
     expect(suggestsOptOut(column, values)).toBe(false);
   });
 });
+
+it.each([
+  'opt-out|Opt out|OPTED OUT 2024|Unsubscribe|UN-SUBSCRIBED|unsub|No emails|DO NOT EMAIL|DNC|Do not contact|no more e-mails',
+  'Kein Newsletter|KEINE E-MAILS|keine Mails mehr|nicht mehr anschreiben|Newsletter: abgemeldet|Abmeldung|widerrufen',
+  'Désinscrit·e|pas de newsletter|ne plus contacter|NE PAS ÉCRIRE|plus de courriels|sans consentement',
+  'dada de baja|BAJA|no contactar|No enviar correos|no quiere recibir correos|desuscrito',
+])('each of these tags is a refusal: %s', (tags) => {
+  for (const tag of tags.split('|')) expect([tag, isOptOutWord(tag)]).toEqual([tag, true]);
+});
+
+it.each(['vip', 'Post office', 'Norway', 'Newsletter', 'Contact 2024', 'Baja California', 'No. 5', 'opt-in'])(
+  'a tag %s is no refusal',
+  (tag) => expect(isOptOutWord(tag)).toBe(false),
+);
+
+it.each([
+  ['Volunteer', ['yes', 'no'], true],
+  ['Mag uns', ['weiß nicht', 'vielleicht', 'Nein, danke'], true],
+  ['Kontaktart', ['JA', 'NO', 'AB'], true],
+  ['Nationality', ['NO', 'DE', 'SE'], false],
+  ['Children', ['0', '1', '2'], false],
+])('%s with %j may be the question about email: %j', (column, cells, may) => {
+  expect(isUnknownAnswer(column, cells, ['email', column])).toBe(may);
+});
+
+it.each([
+  ['Mail ok', 'nein', true, true],
+  ['Status', 'NO', true, true],
+  ['Kind', 'opt-out since May', true, true],
+  ['Kind', 'nein', false, true],
+  ['Kind', 'nein', true, false],
+  ['Nationality', 'NO', false, false],
+])(
+  'a late cell of %s is a refusal: %s, with another column about consent %j: %j',
+  (column, cell, isStated, is) => {
+    expect(refusesIn(column, cell, isStated)).toBe(is);
+  },
+);
 
 it('is read line by line with any line ending, and without a line that names the delimiter', async () => {
   for (const end of ['\n', '\r\n', '\r'])
