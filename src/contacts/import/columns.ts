@@ -498,13 +498,34 @@ export function isUnknownAnswer(
 ): boolean {
   const given = cells.filter((cell) => cell.trim() !== '');
   if (isSomethingElse(nameOf(column), columns)) return false;
-  return given.length > 0 && (given.every(isConsentWord) || (given.some(isNo) && !areCodes(given)));
+  return given.length > 0 && (given.every(isConsentWord) || mayLoseNo(given));
+}
+
+/** Whether the cells contain a "no", and are not abbreviations or counts. */
+function mayLoseNo(given: readonly string[]): boolean {
+  if (areCodes(given)) return false;
+  return given.some(isNo) || (given.every(isConsentWord) && refuses(given));
+}
+
+/**
+ * Whether leaving out the column loses a "no" to an unknown question, and no column states who gets email.
+ *
+ * @param meanings of all columns.
+ */
+export function losesAnswer(
+  column: string,
+  cells: readonly string[],
+  columns: readonly string[],
+  meanings: readonly (string | null)[],
+): boolean {
+  if (meanings.some(isConsent) || isSomethingElse(nameOf(column), columns)) return false;
+  return mayLoseNo(cells.filter((cell) => cell.trim() !== ''));
 }
 
 /**
  * Names that mean something else if another column states who gets email: in exports of Substack, a subscription is paid. In those of
  * CiviCRM, "Do Not Mail" is about letters, and a double opt-in of Brevo is how someone consented. Mailchimp's time
- * zones have an offset of 0 or 1 hours.
+ * zones have an offset of 0 or 1 hours. In Outlook, a contact can be private.
  */
 const SETTLED: [name: RegExp, by: RegExp][] = [
   [/^subscription(type|plan|interval)$/, /^/],
@@ -512,6 +533,10 @@ const SETTLED: [name: RegExp, by: RegExp][] = [
   [/^(gmt|dst)off$/, /^timezone$/],
   [/^donotmail$/, /^donotemail$/],
   [/^doubleoptin$/, /^emailblacklisted$/],
+  [
+    /^(private?|prive|privado)$/,
+    /^(sensitivity|vertraulichkeit|criteredediffusion|sensibilidad|confidencialidad)$/,
+  ],
 ];
 
 /** Details of a refusal, such as its reason, are something else only if another column states who refused. */

@@ -22,7 +22,7 @@ import {
   isMobile,
   isOfOneColumn,
   isOfSignature,
-  isUnknownAnswer,
+  losesAnswer,
   type Meaning,
   phoneKindOf,
   recognize,
@@ -590,13 +590,12 @@ function checkColumns(
             'something else',
         },
       ];
-    const isOpen = unknown === 'ignore' && !meanings.some(isConsent);
-    if (isOpen && isUnknownAnswer(column, values[at] ?? [], columns))
+    if (unknown === 'ignore' && losesAnswer(column, values[at] ?? [], columns, meanings))
       return [
         {
           path,
           message:
-            'answers a question with yes or no, and no column states who is subscribed: rename it to subscribed or ' +
+            'answers a question with no, and no column states who is subscribed: rename it to subscribed or ' +
             'unsubscribed, or remove it if it means something else',
         },
       ];

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isConsent, isUnknownAnswer, recognize, refusesIn, suggestsOptOut } from './columns.js';
+import { isConsent, isUnknownAnswer, losesAnswer, recognize, refusesIn, suggestsOptOut } from './columns.js';
 import { type Consent, type ConsentColumn, consentIn, isOptOutWord, together } from './consent.js';
 import { decoderOf } from './encodings.js';
 import { completeRows, FormatDetector, formatOf, headOf, lookAt, rowsOf } from './table.js';
@@ -22,7 +22,10 @@ describe('files of other systems', () => {
     const { columns, values } = await look(readFileSync(join(CASES, file)));
     const meanings = recognize(columns, values);
     const suspects = columns.filter(
-      (column, n) => !isConsent(meanings[n]!) && suggestsOptOut(column, values[n] ?? [], columns),
+      (column, n) =>
+        !isConsent(meanings[n]!) &&
+        (suggestsOptOut(column, values[n] ?? [], columns) ||
+          (meanings[n] === null && losesAnswer(column, values[n] ?? [], columns, meanings))),
     );
     expect(suspects).toEqual([]);
   });
