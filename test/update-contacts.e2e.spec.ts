@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import { Fixture } from './fixture.js';
 import { Api, Client, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
@@ -106,8 +107,9 @@ describe('update-contacts', () => {
     const [again, gone] = [await create(), await create()];
     const ids = [had, got, lost, again, gone];
     const changes = { addTags: ['Donor'], removeTags: ['Former'], addListIds: [listId], city: 'Rome' };
-    const headers = { 'Idempotency-Key': own.unique() };
+    const headers = { 'Idempotency-Key': own.unique(), 'X-Request-Id': uuidv7() };
     const { updateId } = (await update(ids, changes, headers)).body.data;
+    expect(updateId).toBe(headers['X-Request-Id']);
     expect((await update(ids, changes, headers)).body.data.updateId).toBe(updateId);
     for (const since of [{ removeTags: ['Donor'] }, { addTags: ['Donor'] }]) await update([again], since);
     for (const since of [{ addTags: ['Former'] }, { removeTags: ['Former'] }]) await update([lost], since);
@@ -131,6 +133,8 @@ describe('update-contacts', () => {
     const id = await create();
     const { updateId } = (await update([id], { addTags: ['Donor'] })).body.data;
     expect((await update([id], { city: 'Rome' })).body.data.updateId).toBe(null);
+    const named = await update([id], { addTags: ['Donor'] }, { 'X-Request-Id': 'Monday' });
+    expect(named.body.data.updateId).toBe(null);
     const weak = await own.caller({ scopes: ['contact:write', 'list:write'] });
     const refused = await own.send('contact.undo-update', { updateId }, { by: weak });
     expect([refused.status, refused.body.error.message]).toEqual([403, expect.stringContaining('tag:write')]);

@@ -1,13 +1,13 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
 import { ReadSource } from '#libs/database';
-import { newId } from '#libs/random';
 import { type Condition, findRows, type RowPage } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import {
   Flag,
   Ids,
   invalid,
+  isId,
   Keyed,
   Nested,
   Operation,
@@ -60,14 +60,17 @@ type UpdateAnswer = { contacts: number; operationId: string | null; updateId: st
     'Larger updates, with `segmentId` or `matching`, run in the background. The contacts are chosen when ' +
     'the request arrives, so contacts that match later are not changed. `operationId` is the id of an import: `import.get-import` returns its progress, and ' +
     '`import.cancel-import` ends it. It stops if the API key is revoked, or the user loses a permission that it needs.\n\n' +
-    'For 24 hours, contact.undo-update undoes the changes of tags and lists. All events of the update have `updateId` as their `requestId`.',
+    'For 24 hours, contact.undo-update undoes the changes of tags and lists. All events of the update have `updateId` as their `requestId`. If you send `X-Request-Id`, send a new UUID with each request: `updateId` is null for other values.',
   answers: recordSchema({
     contacts: {
       type: 'integer',
       description: `The number of contacts, including those that already have the values. \`dryRun\` counts up to ${MOST_COUNTED.toLocaleString('en')}.`,
     },
     operationId: { ...textOrNull, description: 'null with `dryRun`, and if all contacts are updated.' },
-    updateId: { ...textOrNull, description: 'null with `dryRun`, and without tags and lists.' },
+    updateId: {
+      ...textOrNull,
+      description: 'null with `dryRun`, without tags and lists, and if your X-Request-Id is not a UUID.',
+    },
   }),
   get exactlyOne() {
     return ['contactIds', ...Object.keys(CHOICE_SCOPES), 'matching'];
@@ -166,9 +169,9 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
 
   private async updateNow(command: UpdateContacts, contactIds: readonly string[]): Promise<UpdateAnswer> {
     const ids = [...new Set(contactIds)];
-    const { idempotencyKey: _key, onReplay: _replay, ...own } = command.context;
-    const updateId = changesGroups(command) ? newId() : null;
-    const context = updateId === null ? own : { ...own, requestId: updateId };
+    const { idempotencyKey: _key, onReplay: _replay, ...context } = command.context;
+    const { requestId } = context;
+    const updateId = changesGroups(command) && isId(requestId) ? requestId : null;
     await this.updates.update(Object.assign(new UpdateContacts(), command, { context }), ids);
     return { contacts: ids.length, operationId: null, updateId };
   }
