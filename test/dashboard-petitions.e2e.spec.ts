@@ -437,6 +437,17 @@ it('the organization’s web addresses can be typed without https://', async () 
   expect((await client.get('organization.get-organization')).body.data.website).toBe('http://example.org');
 });
 
+it('a count of signatures on paper can only be withdrawn at the address of its petition', async () => {
+  const [petitionId, other] = [await newId('petition'), await newId('petition')];
+  const counted = { petitionId, count: 3, collectedOn: '2026-11-20' };
+  const { offlineCountId } = await call(client, 'petition.record-offline-signatures', counted);
+  const withdraw = (petition: string) => post(`petitions/${petition}/paper/${offlineCountId}/withdraw`);
+  const paper = async () =>
+    (await client.get('petition.get-petition', { petitionId })).body.data.offlineSignatures;
+  expect([(await withdraw(other)).status, await paper()]).toEqual([404, 3]);
+  expect([(await withdraw(petitionId)).status, await paper()]).toEqual([303, 0]);
+});
+
 it('archiving a post asks for confirmation and takes its page offline', async () => {
   const postId = await newId('post');
   await call(client, 'post.publish-post', { postId });

@@ -224,6 +224,11 @@ it('counts clicks on links that are the same for everyone, once per network, and
   expect(await click('192.0.2.5', { headers: { Purpose: 'prefetch' } })).toEqual(there);
   for (const wrong of [`/l/${broadcastId}/2`, `/l/${broadcastId}/0`, `/l/${newId()}/1`, '/l/x/1', '/l'])
     expect((await click('192.0.2.5', {}, wrong))[0]).toBe(404);
+  for (const wrong of ['/l', '/l/x', '/l/x/1', `/l/${broadcastId}/2`, '/l/a/b/c/d?x'])
+    expect(await people.get(wrong)).toMatchObject({
+      status: 404,
+      text: expect.stringContaining('<h1>Page not found</h1>'),
+    });
   expect((await shown()).clicks).toEqual([{ url: there[1], clicks: 2 }]);
   const { status, body } = await client.post('organization.update-organization', { slug: 'l' });
   expect([status, body.error.issues?.[0]?.path]).toEqual([400, 'slug']);

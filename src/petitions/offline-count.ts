@@ -31,9 +31,10 @@ export const offlineCount: Decider<OfflineCount, OfflineCountEvent> = {
   },
 };
 
-/** Repeating it changes nothing. @throws RpcError NOT_FOUND if the count does not exist. */
-export function withdrawCount(state: OfflineCount): OfflineCountEvent[] {
-  if (state.status === 'UNKNOWN') throw noSuch('offline-count');
+/** Repeating it changes nothing. @throws RpcError NOT_FOUND if the count does not exist, or belongs to another petition than `of`. */
+export function withdrawCount(state: OfflineCount, of?: string): OfflineCountEvent[] {
+  if (state.status === 'UNKNOWN' || (of !== undefined && state.petitionId !== of))
+    throw noSuch('offline-count');
   if (state.status === 'WITHDRAWN') return [];
   return [{ type: 'OfflineSignaturesWithdrawn', data: { petitionId: state.petitionId } }];
 }

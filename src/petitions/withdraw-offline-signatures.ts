@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Operation, RecordInput } from '#libs/rpc';
+import { Id, Operation, RecordInput } from '#libs/rpc';
 import { withdrawCount } from './offline-count.js';
 import { offlineCounts, offlineCountSchema } from './offline-counts.js';
 
@@ -11,10 +11,13 @@ import { offlineCounts, offlineCountSchema } from './offline-counts.js';
   description: 'They no longer count. The count stays in the list, with the status `WITHDRAWN`.',
   answers: offlineCountSchema,
 })
-export class WithdrawOfflineSignatures extends RecordInput('offlineCountId') {}
+export class WithdrawOfflineSignatures extends RecordInput('offlineCountId') {
+  @Id({ optional: true, description: 'Withdraws the count only if it belongs to this petition.' })
+  petitionId?: string;
+}
 
 export const WithdrawOfflineSignaturesHandler = changeHandler(
   WithdrawOfflineSignatures,
   offlineCounts,
-  withdrawCount,
+  (state, { petitionId }) => withdrawCount(state, petitionId),
 );

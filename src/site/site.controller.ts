@@ -151,6 +151,13 @@ export class SiteController {
     sendFile(response, known.type, known.text());
   }
 
+  /** Links in emails that count clicks, but do not exist: see `ClickController`. No organization has this slug. */
+  @Get(['l', 'l/*path'])
+  unknownClick(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    const { req: request } = response;
+    return readsPages(request) ? this.answerUnknown(request, response) : Promise.resolve(next());
+  }
+
   @Get(':organization')
   organization(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.answer(response, next, (named) =>
@@ -574,6 +581,15 @@ export class SiteController {
     return found && { organization, found: found.value, words: wordsFor(kind, found.value, organization) };
   }
 
+  /** Each unknown name costs a database look-up, so it counts against the address, like an invalid key. */
+  private async answerUnknown(request: Request, response: Response): Promise<void> {
+    const words = localeFor(request).site;
+    request.errorPage = (status) => noticePage({ words, notice: words.tooMany, status });
+    await this.rateLimit.countAddress(request, response);
+    const { languages: _, ...page } = noticePage({ words, notice: words.notFound, status: 404 });
+    sendPage(response, page);
+  }
+
   /** Sends the page. Browsers also get errors as pages. */
   private async answer(
     response: Response,
@@ -586,15 +602,11 @@ export class SiteController {
     const words = localeFor(request).site;
     if (readsPages(request))
       request.errorPage = (status) => noticePage({ words, notice: words.unavailable, status });
-    let answered = await make(named, request);
+    const answered = await make(named, request);
     if (request.isGivenUp) return;
     if (!answered) {
       delete request.errorPage;
-      if (!readsPages(request)) return next();
-      // Each unknown name costs a database look-up, so it counts against the address, like an invalid key.
-      request.errorPage = (status) => noticePage({ words, notice: words.tooMany, status });
-      await this.rateLimit.countAddress(request, response);
-      answered = noticePage({ words, notice: words.notFound, status: 404 });
+      return readsPages(request) ? this.answerUnknown(request, response) : next();
     }
     if ('redirect' in answered) {
       const isPost = request.method === 'POST';

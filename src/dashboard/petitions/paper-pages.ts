@@ -102,8 +102,9 @@ export const paperPages: PageDefinition[] = [
       return context.view.page({ section: 'petitions', title, content });
     },
     act: async ({ address: { params }, api }) => {
-      await api.run('petition.withdraw-offline-signatures', { offlineCountId: params.offline });
-      return { to: `petitions/${params.petition!}/paper`, done: 'petitions.paperWithdrawn' };
+      const { petition: petitionId, offline: offlineCountId } = params;
+      await api.run('petition.withdraw-offline-signatures', { offlineCountId, petitionId });
+      return { to: `petitions/${petitionId!}/paper`, done: 'petitions.paperWithdrawn' };
     },
   },
 ];
