@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startS3Server } from '#libs/testing';
+import { findAlteredFiles } from '../src/images/index.js';
 import { type Answer, Api, type Client, ISO, NOBODY } from './harness.js';
 import { ARTIST, flat, gif, noise, photo, picture } from './pictures.js';
 import { createDirectory, Deployment, eventually, type ServerProcess } from './processes.js';
@@ -54,6 +55,46 @@ const get = async (imageId: string, query: object = {}) =>
 /** Fetches a URL of an image. */
 const at = (url: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(url.replace('https://act.example.org', api.instances[1]!.origin), { method, headers });
+
+it('the self-check finds files that are not those in the history, and files that are missing', async () => {
+  const [imageId, bytes] = [await upload(await photo(400, 300)), await photo(300, 400)];
+  const sharing = await Promise.all(
+    [client, await api.organization()].map((by) => upload(bytes, {}, { by })),
+  );
+  const { runtime } = api.instances[0]!;
+  const { source } = runtime;
+  const storage = await runtime.storage();
+  const find = (sql: Parameters<typeof findAlteredFiles>[0] = source) => findAlteredFiles(sql, storage);
+  expect(await find()).toBeUndefined();
+  const [{ url }] = (await get(imageId)).variants;
+  const name = new URL(url as string).pathname.replace('/images/', '');
+  const stored = Buffer.from(await (await at(url)).arrayBuffer());
+  await storage.put(name, Buffer.concat([stored, Buffer.of(0)]), 'image/webp');
+  expect(await find()).toBe(
+    `Files of image ${imageId} of organization ${client.organizationId} are not those that the history recorded when it was uploaded.`,
+  );
+  await storage.put(name, stored, 'image/webp');
+  // Another version may have rendered files that images share, so the digest of any of these images counts.
+  const runner = source.createQueryRunner();
+  await runner.startTransaction();
+  await runner.query(
+    'ALTER TABLE events DISABLE TRIGGER events_are_append_only; GRANT UPDATE ON events TO CURRENT_USER',
+  );
+  const found: (string | undefined)[] = [];
+  for (const id of sharing) {
+    await runner.query(
+      `UPDATE events SET data = jsonb_set(data, '{files,0,sha256}', to_jsonb(repeat('a', 64)))
+       WHERE type = 'ImageFilesStored' AND data->>'imageId' = $1`,
+      [id],
+    );
+    found.push(await find(runner.manager));
+  }
+  await runner.rollbackTransaction();
+  await runner.release();
+  expect(found).toEqual([undefined, expect.stringMatching(/, and of 1 more images are not those/)]);
+  await storage.removeFolder(name.split('/')[0]!);
+  expect(await find()).toContain(`${imageId} of organization ${client.organizationId} are missing.`);
+});
 
 describe('upload-image', () => {
   it('returns 200 with the id; get-image returns every field, and all files exist, upright and without metadata', async () => {

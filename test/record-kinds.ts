@@ -902,6 +902,15 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     showsItself: false,
     decide: 'none',
   },
+  'image-files': {
+    async make(own) {
+      await own.a('image');
+      return idOf(await lastStream(own, 'image-files'));
+    },
+    show: isShownInHistory('image-files'),
+    showsItself: false,
+    decide: 'none',
+  },
   'thank-you-retry': {
     async make(own) {
       const { petitionId } = await own.a('petition');

@@ -8,12 +8,14 @@ import * as operations from './operations.js';
 import { reasons } from './reasons.js';
 import { Renderer } from './renderer.js';
 import { ShownImages } from './shown-images.js';
+import { imageFiles } from './stored-files.js';
 
 @ProductModule({
   operations,
   services: { image: 'Images for petitions and posts.' },
   reasons,
   resources: [images],
+  streams: [imageFiles],
   subscriptions: [ImageRemovals],
   background: [ImageSweep],
   controllers: [ImageFileController],

@@ -1,3 +1,4 @@
+export { findAlteredFiles } from './altered-files.js';
 export { image } from './image.js';
 export { images, logoFileOf } from './images.js';
 export { ImagesModule } from './images.module.js';

@@ -17,6 +17,7 @@ import {
 import { imageIdSchema } from './images.js';
 import { FORM_TYPE, LARGEST_FORM, receiveFile } from './received-file.js';
 import { Renderer } from './renderer.js';
+import { digestsOf, imageFiles, imageFilesId, type ImageFilesStoredEvent } from './stored-files.js';
 
 /** The name of an image if neither the request nor the file names it. */
 const UNNAMED = 'image';
@@ -87,9 +88,21 @@ export class UploadImageHandler implements ICommandHandler<UploadImage> {
       const variants = await this.renderer.render(organizationId, original, directory);
       const requireInTime = await this.files.put(use, directory, variants);
       const data = { name, alt, hash, variants };
+      const stored: ImageFilesStoredEvent = {
+        type: 'ImageFilesStored',
+        data: { imageId: use.imageId, files: await digestsOf(directory, variants) },
+      };
       const decision: Decision = {
         recordId: use.imageId,
-        writes: [writeTo(image, use.imageId, 0, [{ type: 'ImageUploaded', data }])],
+        writes: [
+          writeTo(image, use.imageId, 0, [{ type: 'ImageUploaded', data }]),
+          {
+            streamType: imageFiles.streamType,
+            streamId: imageFilesId(use.imageId),
+            expectedVersion: 0,
+            events: [stored],
+          },
+        ],
         // Another request uploaded the same bytes in between: return its image.
         claims: [{ value: claim, streamId: use.imageId, taken: () => undefined }],
       };

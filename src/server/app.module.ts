@@ -8,12 +8,11 @@ import { RateLimitModule } from '#libs/rate-limit';
 import { ResourcesModule } from '#libs/resources';
 import { RpcModule } from '#libs/rpc';
 import { Checkpoints, Sealer } from '#libs/sealing';
-import { openStorage, Storage } from '#libs/storage';
+import { Storage } from '#libs/storage';
 import { Subscriptions } from '#libs/subscriptions';
 import { CORS_ORIGINS, ORGANIZATION_RATE_LIMIT } from '../auth/index.js';
 import { BROADCAST_RECIPIENT_DAYS } from '../broadcasts/index.js';
 import { type Config, PublicAddress } from '../config/index.js';
-import { silenceAmazon } from '../environment/index.js';
 import { Cosigning } from '../audit/index.js';
 import { MODULES } from '../modules.js';
 import { SelfCheck } from '../self-check/index.js';
@@ -54,7 +53,7 @@ export class AppModule {
       { provide: Cosigning, useValue: cosigning },
       // Created by factories, so that Nest closes them with the application.
       { provide: Mailer, useFactory: () => mailerOf(config) },
-      { provide: Storage, useFactory: () => storageOf(config) },
+      { provide: Storage, useFactory: () => foundation.storage() },
       { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
       { provide: CAPTCHA, useValue: captcha },
       { provide: CORS_ORIGINS, useValue: corsOrigins },
@@ -84,11 +83,6 @@ export class AppModule {
       ],
     };
   }
-}
-
-function storageOf({ storage, dataDirectory }: Config): Promise<Storage> {
-  if (storage) silenceAmazon();
-  return openStorage(storage ?? { directory: join(dataDirectory, 'images') });
 }
 
 function mailerOf(config: Config): Mailer {

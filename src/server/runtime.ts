@@ -1,4 +1,5 @@
 import { type LoggerService } from '@nestjs/common';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import {
@@ -14,6 +15,7 @@ import {
 import { EventStore, Keyring } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
+import { openStorage, type Storage } from '#libs/storage';
 import { Subscriptions } from '#libs/subscriptions';
 import { projections, upcasters } from '../modules.js';
 import { type Config, ConfigError } from '../config/index.js';
@@ -29,10 +31,11 @@ import {
 } from './database.js';
 import { masterKeyOf, openKeyring } from './encryption.js';
 import { findAlteredRecipients } from '../broadcasts/index.js';
+import { findAlteredFiles } from '../images/index.js';
 import { SelfCheck } from '../self-check/index.js';
 import { findCursorsBeyondEnd } from '../webhooks/index.js';
 import { signersOf } from './signing.js';
-import { programVersion } from '../environment/index.js';
+import { programVersion, silenceAmazon } from '../environment/index.js';
 
 /** The database and everything that works on it, for the server and the command line. */
 export type Runtime = {
@@ -47,6 +50,8 @@ export type Runtime = {
   signers: Signers;
   selfCheck: SelfCheck;
   cosigning: Cosigning;
+  /** Opens the store of images when it is first used. */
+  storage(): Promise<Storage>;
   subscriptions: Subscriptions;
   incidents: IncidentLog;
   embedded: boolean;
@@ -163,6 +168,8 @@ async function openOn(
     const sealer = await openSealer(source, signers, logger, incidents);
     const checkpoints = new Checkpoints(source, sealer);
     const { verifyEvery, witnesses, witnessEvery } = config;
+    let opening: Promise<Storage> | undefined;
+    const storage = () => (opening ??= storageOf(config));
     return {
       source,
       reads,
@@ -175,7 +182,9 @@ async function openOn(
       selfCheck: new SelfCheck(source, running, signers, verifyEvery, logger, incidents, {
         'broadcast recipients': (sql) => findAlteredRecipients(sql, config.broadcastRecipientDays),
         'webhook cursors': findCursorsBeyondEnd,
+        'image files': async (sql) => findAlteredFiles(sql, await storage()),
       }),
+      storage,
       subscriptions: new Subscriptions(source, store, logger, incidents),
       cosigning: new Cosigning(source, checkpoints, signers, witnesses, witnessEvery, logger, incidents),
       incidents,
@@ -206,4 +215,9 @@ async function openSealer(
       'that key. To replace it, add the previous key to SIGNING_KEY_PREVIOUS ("derived" if SIGNING_KEY was not set ' +
       'before).',
   ]);
+}
+
+function storageOf({ storage, dataDirectory }: Config): Promise<Storage> {
+  if (storage) silenceAmazon();
+  return openStorage(storage ?? { directory: join(dataDirectory, 'images') });
 }

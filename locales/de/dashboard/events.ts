@@ -44,6 +44,7 @@ export const events: typeof en = {
   HistoryReadsCollected: 'Der Verlauf wurde gelesen: Zusammenfassung einer Stunde',
   ImageDeleted: 'Das Bild wurde gelöscht',
   ImageUpdated: 'Das Bild wurde geändert',
+  ImageFilesStored: 'Die Prüfsummen der Dateien eines Bildes wurden festgehalten',
   ImageUploaded: 'Das Bild wurde hochgeladen',
   InvalidationPlanContinued: 'Das Entfernen von Unterschriften wurde fortgesetzt',
   InvalidationPlanEnded: 'Das Entfernen von Unterschriften wurde abgeschlossen',

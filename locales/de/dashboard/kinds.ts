@@ -18,6 +18,7 @@ export const kinds: typeof en = {
   'offline-count': 'Unterschriften auf Papier',
   organization: 'Organisation',
   petition: 'Petition',
+  'image-files': 'Dateien eines Bildes',
   'petition-delivery': 'Übergabe einer Petition',
   'thank-you-retry': 'Erneuter Versand einer Dankes-E-Mail',
   'petition-goal': 'Ziel einer Petition',

@@ -43,6 +43,7 @@ export const events = {
   HistoryReadsCollected: 'The history was read: hourly summary',
   ImageDeleted: 'The image was deleted',
   ImageUpdated: 'The image was updated',
+  ImageFilesStored: 'The digests of an image’s files were recorded',
   ImageUploaded: 'The image was uploaded',
   InvalidationPlanContinued: 'The removal of signatures was continued',
   InvalidationPlanEnded: 'The removal of signatures was completed',

@@ -17,6 +17,7 @@ export const kinds = {
   'offline-count': 'Signatures on paper',
   organization: 'Organization',
   petition: 'Petition',
+  'image-files': 'Files of an image',
   'petition-delivery': 'Handover of a petition',
   'thank-you-retry': 'Retry of a thank-you email',
   'petition-goal': 'Petition goal',
