@@ -77,6 +77,13 @@ it('each organization has a form from its beginning, which is listed, counted, c
   expect([createdAt, await get(formId), await then()]).toEqual([of.createdAt, form, form]);
   await own.ask('organization.update-organization', { language: 'fr' });
   expect((await get(formId)).title).toBe('Recevoir nos actualités');
+  const found = async (q: string) => (await own.ask('form.list-forms', { q })).map(({ id }: any) => id);
+  expect(await Promise.all(['NOS ACTU', 're', 'nouvelles', 'no'].map(found))).toEqual([
+    [formId],
+    [formId],
+    [],
+    [],
+  ]);
   const keyed = () =>
     own.send(
       'form.update-form',
@@ -93,6 +100,7 @@ it('each organization has a form from its beginning, which is listed, counted, c
     title: 'News',
     createdAt,
   });
+  expect([await found('nos actu'), await found('new')]).toEqual([[], [formId]]);
   expect(await then()).toEqual(form);
   // The default title of the built-in form is in the organization's language, that of others is their name.
   expect((await own.ask('form.update-form', { formId, title: null })).title).toBe('Recevoir nos actualités');

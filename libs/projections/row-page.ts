@@ -36,9 +36,14 @@ export type Comparison = {
   selective?: boolean;
   /**
    * Set by `search`: the columns and the text. `elsewhere` is set if the columns belong to another table;
-   * `idColumn` refers to its rows.
+   * `idColumn` refers to its rows. Rows that meet `orElse` are found too.
    */
-  search?: { columns: readonly string[]; q: string; elsewhere?: { table: string; idColumn: string } };
+  search?: {
+    columns: readonly string[];
+    q: string;
+    elsewhere?: { table: string; idColumn: string };
+    orElse?: Comparison | undefined;
+  };
 };
 
 /** Adds a value to a statement. @returns its parameter, such as `$2`. */
@@ -268,7 +273,10 @@ async function writeConditions(
     const condition = given.search
       ? await searchBy(sql, given.search.elsewhere?.table ?? table, given.search)
       : given;
-    written.push(condition.sql.replaceAll('?', bind(condition.value)));
+    const alternatives = [condition, given.search?.orElse].filter((one) => one !== undefined);
+    written.push(
+      `(${alternatives.map(({ sql: text, value }) => text.replaceAll('?', bind(value))).join(' OR ')})`,
+    );
   }
   return written;
 }
@@ -307,8 +315,12 @@ export function compare(sql: string, value: unknown): Comparison | undefined {
  * The condition for `q`: one of the columns contains the text, ignoring case. The indexes that `searchIndexes`
  * (libs/database) created on these columns determine whether it is found anywhere or only at the beginning.
  */
-export function search(columns: readonly string[], q: string | undefined): Comparison | undefined {
-  return q === undefined ? undefined : { ...anywhere(columns, q), search: { columns, q } };
+export function search(
+  columns: readonly string[],
+  q: string | undefined,
+  orElse?: Comparison,
+): Comparison | undefined {
+  return q === undefined ? undefined : { ...anywhere(columns, q), search: { columns, q, orElse } };
 }
 
 /** The same in another table, to whose rows `idColumn` refers. @param table qualified by its schema. */
