@@ -100,11 +100,11 @@ beforeAll(async () => {
   product = `./advocacy-api-${version}.tgz`;
   const settings = { PORT: '0', HOST: '127.0.0.1', CORS_ORIGINS: `http://127.0.0.1:${port}` };
   server = new Program('npx', ['--yes', product], { ...environment, ...settings }, empty);
-  const welcome = /API key +\S+[^]*petition page +\S+/;
+  const welcome = /API key +adv_\S+[^]*petition page +\S+/;
   await Promise.race([server.ended, eventually(() => expect(server.stdout).toMatch(welcome), 400)]);
   expect([server.stdout, server.stderr]).toEqual([expect.stringMatching(welcome), expect.anything()]);
   origin = new URL(printed(/petition page +(\S+)/)!).origin;
-  key = printed(/API key +(\S+)/)!;
+  key = printed(/API key +(adv_\S+)/)!;
 });
 afterAll(async () => {
   website.close();
