@@ -1,10 +1,10 @@
-/** Builds `@advocacy/client` as ES modules and as CommonJS, each with its types. `npm pack ./packages/client` runs it. */
+/** Builds `@advocacy/client` as ES modules and as CommonJS, each with its types. `npm pack ./client` runs it. */
 import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './build.mjs';
 
-const folder = join(root, 'packages/client');
+const folder = join(root, 'client');
 const compile = (...options) =>
   execFileSync(
     process.execPath,

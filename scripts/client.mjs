@@ -22,7 +22,7 @@ export function clientDigest(document) {
     .slice(0, 22);
 }
 
-/** The source of `packages/client/src/generated.ts`. */
+/** The source of `client/src/generated.ts`. */
 export async function clientSource(document) {
   const { definitions, services } = collect(document);
   const types = await compile({ definitions }, 'Types', {

@@ -28,7 +28,7 @@ const read = (path) => readFileSync(join(root, path), 'utf8');
 const openapi = JSON.parse(read('test/openapi.json'));
 const PAGES = 'docs/reference';
 const DIRECTORY = join(root, PAGES);
-const CLIENT = 'packages/client/src/generated.ts';
+const CLIENT = 'client/src/generated.ts';
 const EVENTS = 'src/server/event-schemas.ts';
 
 const schemas = eventSchemas(WITHHELD);

@@ -14,7 +14,7 @@ import {
   createClient,
   SecretLostError,
   verifyWebhook,
-} from '../packages/client/src/index.js';
+} from '../client/src/index.js';
 import { SharedApi, type Client } from './harness.js';
 import { flat } from './pictures.js';
 
@@ -315,11 +315,11 @@ describe('@advocacy/client', () => {
 
   it('has the version of the server', () => {
     const versionIn = (file: string) => JSON.parse(readFileSync(join(root, file), 'utf8')).version;
-    expect(versionIn('packages/client/package.json')).toBe(versionIn('package.json'));
+    expect(versionIn('client/package.json')).toBe(versionIn('package.json'));
   });
 
   it('runs the examples of its README', async () => {
-    const readme = readFileSync(join(root, 'packages/client/README.md'), 'utf8');
+    const readme = readFileSync(join(root, 'client/README.md'), 'utf8');
     const examples = [...readme.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, code]) => code!);
     const directory = mkdtempSync(join(tmpdir(), 'advocacy-client-'));
     const { key } = await api.organization();
@@ -336,7 +336,7 @@ describe('@advocacy/client', () => {
           contents: names.map((name) => `await import('${name}');`).join('\n'),
           resolveDir: directory,
         },
-        alias: { '@advocacy/client': join(root, 'packages/client/src/index.ts') },
+        alias: { '@advocacy/client': join(root, 'client/src/index.ts') },
         bundle: true,
         write: false,
         format: 'esm',

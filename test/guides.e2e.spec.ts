@@ -11,11 +11,7 @@ const filesIn = (folder: string) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
 
 const docs = filesIn('docs').filter((name) => name.endsWith('.md'));
-const pages = [
-  ...readdirSync(root).filter((name) => name.endsWith('.md')),
-  'packages/client/README.md',
-  ...docs,
-];
+const pages = [...readdirSync(root).filter((name) => name.endsWith('.md')), 'client/README.md', ...docs];
 const written = pages.filter((page) => !page.startsWith('docs/reference/'));
 const runbooks = docs.filter((page) => page.startsWith('docs/guides/runbooks/'));
 

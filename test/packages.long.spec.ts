@@ -86,7 +86,7 @@ beforeAll(async () => {
   }
   npm(['pack', '--pack-destination', empty]);
   for (const file of STALE) rmSync(file);
-  npm(['pack', './packages/client', '--pack-destination', consumer]);
+  npm(['pack', './client', '--pack-destination', consumer]);
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   npm(['install', `./advocacy-client-${version}.tgz`], consumer);
   const modules = join(consumer, 'node_modules/@advocacy/client/dist/esm');
