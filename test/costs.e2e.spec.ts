@@ -45,7 +45,7 @@ const FEW_CALLERS = 4;
  * Index pages occasionally split, and any statement may prune dead row versions. A cost recorded at such a
  * moment is higher than usual.
  */
-const WAL_TOLERANCE = { above: 0.15, below: 0.4, bytes: 100 };
+const WAL_TOLERANCE = { above: 0.2, below: 0.4, bytes: 100 };
 /** Many parallel callers may split one more page: 8 KiB. */
 const PAGE = 8_192;
 /** Occasionally something else writes, or a page splits. The expected cost must occur in one of these attempts. */
