@@ -73,7 +73,8 @@ export abstract class FormFieldsInput extends Input {
   @Nested(() => ThankYouInput, {
     optional: true,
     nullable: true,
-    description: 'What its page shows afterwards. Replaced as a whole; null: the texts of the site.',
+    description:
+      'The content of the page after signing up. Replaced as a whole; null: the texts of the site.',
   })
   thankYou?: ThankYouInput | null;
 

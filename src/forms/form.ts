@@ -18,7 +18,7 @@ export type FormFields = PetitionForm & {
   tagIds: string[];
   /** Whether people subscribe only once they confirm by email. */
   confirmation: 'EMAIL' | 'NONE';
-  /** What its page shows afterwards; null: the site's own texts. */
+  /** The content of the page after signing up; null: the site's own texts. */
   thankYou: ThankYou | null;
   /** A paused form keeps its page, but accepts nothing. */
   status: (typeof STATUSES)[number];

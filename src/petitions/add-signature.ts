@@ -62,7 +62,7 @@ export class AddSignature extends RecordInput('petitionId') {
     optional: true,
     nullable: true,
     example: 'newsletter',
-    description: 'What led the signer to the petition, for petition.get-stats.',
+    description: 'The source that led the signer to the petition, for petition.get-stats.',
   })
   source?: string | null;
 }

@@ -75,7 +75,7 @@ export const thankYouSchema = {
   ...orNull(
     recordSchema({ title: textOrNull, text: textOrNull, nextUrl: textOrNull, nextLabel: textOrNull }),
   ),
-  description: 'What its page shows afterwards; null: the texts of the site.',
+  description: 'The content of the page after signing; null: the texts of the site.',
 };
 
 /** Fields of a petition about what follows a signature. */
@@ -85,7 +85,7 @@ export const afterSigningSchema = {
     ...orNull(recordSchema({ subject: { type: 'string' }, content: { type: 'string' } })),
     description: 'The email that signers receive when a signature from its page is confirmed.',
   },
-  autoGoal: { type: 'boolean', description: 'The goal is raised automatically when 80 % of it is reached.' },
+  autoGoal: { type: 'boolean', description: 'Raises the goal automatically once 80 % of it is reached.' },
 };
 
 type AfterSigning = Pick<PetitionFields, 'thankYou' | 'thankYouMail' | 'autoGoal'>;

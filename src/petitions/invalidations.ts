@@ -22,8 +22,8 @@ export const invalidationSchema = recordSchema({
     description: 'null if the signatures were named individually.',
   },
   matched: { type: 'integer', description: 'Number of signatures that matched when the invalidation began.' },
-  invalidated: { type: 'integer', description: 'How many of them no longer count.' },
-  restored: { type: 'integer', description: 'How many of them count again.' },
+  invalidated: { type: 'integer', description: 'The number of these signatures that no longer count.' },
+  restored: { type: 'integer', description: 'The number of these signatures that count again.' },
   organizationId: { type: 'string' },
 });
 

@@ -155,7 +155,7 @@ export abstract class PetitionFieldsInput extends Input {
   @Nested(() => FormInput, {
     optional: true,
     description:
-      'What the form on its page asks for. A custom field of the type BOOLEAN is a checkbox: if required, it must be ' +
+      'The fields of the form on its page. A custom field of the type BOOLEAN is a checkbox: if required, it must be ' +
       'checked. Answers become details of the signer. Values of a contact who signed before are only replaced if the ' +
       'signature is confirmed by email. Default: first name (required) and last name, and the comment if `comments` ' +
       'are not OFF.',

@@ -212,7 +212,7 @@ export const petitionSchema = recordSchema({
   form: {
     ...formSchema,
     description:
-      'What the form on its page asks for, in this order, next to the email address. A custom field is named by its key, ' +
+      'The fields of the form on its page, in this order, next to the email address. A custom field is named by its key, ' +
       'or `fields.comment` if its key is `comment`.',
   },
   ...languageSchema,

@@ -72,7 +72,7 @@ export const signatureSchema = recordSchema({
   },
   status: { type: 'string', enum: ['CONFIRMED', 'PENDING', 'INVALIDATED'] },
   invalidationId: { ...textOrNull, description: 'The invalidation that excludes the signature.' },
-  source: { ...textOrNull, description: 'What led the signer to the petition.' },
+  source: { ...textOrNull, description: 'The source that led the signer to the petition.' },
   suspicion: {
     type: 'array',
     items: { type: 'string', enum: SUSPICIONS },
