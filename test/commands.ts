@@ -48,7 +48,10 @@ function ask(args: readonly string[], environment: Environment, directory: strin
 }
 
 function start(): ChildProcess {
-  const host = fork(join(__dirname, 'command-host.mjs'), { cwd: NO_ENV, env: environmentOf({}) });
+  const host = fork(join(__dirname, '../dist/bundle/command-host.js'), {
+    cwd: NO_ENV,
+    env: environmentOf({}),
+  });
   host.once('exit', () => {
     if (worker.commandHost === host) worker.commandHost = undefined;
   });

@@ -498,7 +498,7 @@ export class SharedApi extends Product {
 }
 
 async function startHost(): Promise<Host> {
-  const host = fork(join(__dirname, 'shared-host.mjs'));
+  const host = fork(join(__dirname, '../dist/bundle/shared-host.js'));
   return hold(host, async () => {
     const ended = once(host, 'exit').then(() => {
       throw new Error('The shared servers did not start.');

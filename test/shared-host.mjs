@@ -1,6 +1,7 @@
 /**
- * Hosts what the test files of a Jest worker share: a database and two server processes from the bundle. This process also runs
- * commands for `SharedApi` of `harness.ts` that no request offers. It ends when the worker disconnects or ends.
+ * Hosts what the test files of a Jest worker share: a database and two server processes from the bundle. This process, from the
+ * bundle too (scripts/bundle.mjs), runs commands for `SharedApi` of `harness.ts` that no request offers. It ends when the worker
+ * disconnects or ends.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -83,8 +84,8 @@ function answer({ command, invitationId, message, organizationId, fields }) {
 
 async function startServer() {
   const { PATH, HOME, TMPDIR } = process.env;
-  const server = spawn(process.execPath, [join(import.meta.dirname, '../dist/bundle/main.js')], {
-    cwd: join(import.meta.dirname, '../dist'),
+  const server = spawn(process.execPath, [join(import.meta.dirname, 'main.js')], {
+    cwd: join(import.meta.dirname, '..'),
     env: {
       PATH,
       HOME,
