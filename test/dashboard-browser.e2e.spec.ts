@@ -4,6 +4,7 @@ import { DASHBOARD, type DashboardWords } from '#locales';
 import { Browser, findChromium, type Look, type Window } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { faultIn } from '../src/dashboard/index.js';
+import { DELIVERY_REASONS } from '../src/webhooks/index.js';
 import { Api, type Client } from './harness.js';
 import { isLong, longIt, someOf } from './length.js';
 import { invitationTo, linkTo } from './people-in.js';
@@ -230,6 +231,7 @@ inBrowser('in Chromium', () => {
         const firstName = `{{ contact.firstName | default: "${blocks.somebody}" }}`;
         expect(await content.inputValue()).toBe(`Dear friend, **we won**.${firstName}\n\n---`);
       }
+      await window.use(page.locator('main summary', { hasText: broadcasts.fields.sendTo.list! }));
       await window.tick(field('Readers'));
       await requireGood();
       await press(broadcasts.saveDraft);
@@ -487,6 +489,33 @@ inBrowser('in Chromium', () => {
     expect(await page.locator('tbody :checked').count()).toBe(0);
     await page.getByRole('button', { name: grouping.chosen }).click();
     await page.getByText(grouping.none).waitFor();
+  });
+
+  it('the deliveries of a webhook and the form of a new email fit into three screens of a phone', async () => {
+    const { webhookId } = (
+      await client.post('webhook.create-webhook', { url: 'https://crm.example.org/hooks/advocacy' })
+    ).body.data;
+    await api.database.source.query(
+      `INSERT INTO webhook_deliveries
+         (id, organization_id, webhook_id, created_at, event_id, position, type, attempt, outcome, ms, reason)
+       SELECT gen_random_uuid(), $1, $2, clock_timestamp() - interval '59 min', gen_random_uuid(), n, 'AddressSuppressed', 12,
+         CASE WHEN n % 2 = 0 THEN 'FAILED' ELSE 'PARKED' END, 1, ($3::text[])[1 + n % cardinality($3)]
+       FROM generate_series(1, 25) AS n`,
+      [client.organizationId, webhookId, Object.values(DELIVERY_REASONS)],
+    );
+    for (const operation of ['petition.create-petition', 'list.create-list', 'tag.create-tag'])
+      for (let n = 1; n <= 5; n += 1) await client.post(operation, { name: `Safe routes to school ${n}` });
+    for (const locale of ['en-GB', 'de-DE']) {
+      const { page } = await browser.open({ width: 360, height: 740, locale });
+      await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', `${locale}@example.org`)));
+      await page.locator('form .button').click();
+      await page.waitForURL(`${api.origin}/dashboard/${client.organizationId}`);
+      for (const path of [`webhooks/${webhookId}/deliveries`, 'broadcasts/new']) {
+        await page.goto(`${api.origin}/dashboard/${client.organizationId}/${path}`);
+        const screens = await page.evaluate<number>('document.documentElement.scrollHeight / innerHeight');
+        expect([path, locale, screens, screens <= 3]).toEqual([path, locale, screens, true]);
+      }
+    }
   });
 
   it('every section is accessible, dark and light, wide and narrow', async () => {

@@ -277,16 +277,23 @@ export function FileField(form: FormInput, options: FieldOptions & { accept: str
   );
 }
 
+/** Content behind its title. */
+export function Folded(title: string, content: Html | readonly Html[], isOpen: boolean): Html {
+  return html`<details${isOpen ? trusted(' open') : null}><summary>${title}</summary>${content}</details>`;
+}
+
 type ChoiceFieldOptions = Omit<FieldOptions, 'value'> & {
   choices: readonly Choice[];
   values?: readonly string[];
   isMany?: boolean;
+  /** The choices are behind the label, unless one is chosen or wrong. */
+  isFolded?: boolean;
 };
 
 /** Radio buttons, or checkboxes with `isMany`. */
 export function ChoiceField(
   form: FormInput,
-  { name, label, hint, choices, values = [], isMany = false }: ChoiceFieldOptions,
+  { name, label, hint, choices, values = [], isMany = false, isFolded = false }: ChoiceFieldOptions,
 ): Html {
   const field = fieldIn(form, { name, label, hint });
   // Groups of checkboxes do not support `aria-required` and `aria-invalid` (WAI-ARIA 1.2, role group).
@@ -311,14 +318,19 @@ export function ChoiceField(
   const inGroups = groups.map((title) => {
     const members = choices.filter((choice) => choice.group === title);
     if (title === undefined) return members.map(ChoiceOf);
-    const isOpen = members.some(({ value }) => isTicked(value));
-    return html`<details${isOpen ? trusted(' open') : null}><summary>${title}</summary>${members.map(ChoiceOf)}</details>`;
+    return Folded(
+      title,
+      members.map(ChoiceOf),
+      members.some(({ value }) => isTicked(value)),
+    );
   });
-  return html`<fieldset id="${name}" tabindex="-1"${group}${describedBy(field)}>
-    <legend>${label}</legend>
+  const fieldset = html`<fieldset id="${name}" tabindex="-1"${group}${describedBy(field)}>
+    <legend${isFolded ? trusted(' class="pot"') : null}>${label}</legend>
     ${HintOf(field)}
     <div class="choices">${inGroups}</div>
   </fieldset>`;
+  if (!isFolded) return fieldset;
+  return Folded(label, fieldset, field.fault !== undefined || choices.some(({ value }) => isTicked(value)));
 }
 
 /** A checkbox. Browsers do not send it if it is not checked: use `form.has(name)`. */

@@ -1,4 +1,4 @@
-import { html, type Html, trusted } from '#libs/pages';
+import { html, type Html } from '#libs/pages';
 import { invalid, type Page, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { faultIn } from '../faults.js';
@@ -20,6 +20,7 @@ import {
   type Choice,
   ChoiceField,
   fieldsFor,
+  Folded,
   FormOf,
   SectionOf,
   Table,
@@ -177,10 +178,12 @@ async function WritingOf(
   );
   const places = await placesOf(context);
   const customFields = await customFieldsOf(context);
-  const choice = (name: `${string}Ids`, label: string, choices: Choice[]) =>
-    choices.length === 0
+  const choice = (name: `${string}Ids`, label: string, choices: Choice[], isFolded = false) => {
+    const values = audience?.[name] ?? [];
+    return choices.length === 0
       ? null
-      : ChoiceField(context.form, { name, label, choices, isMany: true, values: audience?.[name] ?? [] });
+      : ChoiceField(context.form, { name, label, choices, isMany: true, values, isFolded });
+  };
   const excluding = kinds.flatMap(
     ({ object, excluded, choices }) => choice(excluded, fields.exclude[object]!, choices) ?? [],
   );
@@ -205,17 +208,12 @@ async function WritingOf(
   ];
   const recipients = [
     CheckField(context.form, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
-    ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices)),
-    excluding.length === 0
-      ? null
-      : html`<details${excludesSome ? trusted(' open') : null}>
-          <summary>${fields.exclusions}</summary>
-          ${excluding}
-        </details>`,
+    ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices, true)),
+    excluding.length === 0 ? null : Folded(fields.exclusions, excluding, excludesSome),
     // Open after an error, because the field with the error may be inside.
-    html`<details${context.form.refusal || audience?.filter ? trusted(' open') : null}>
-      <summary>${fields.places}</summary>
-      ${(['country', 'city'] as const).map((name) =>
+    Folded(
+      fields.places,
+      (['country', 'city'] as const).map((name) =>
         TextField(context.form, {
           name,
           label: fields[name],
@@ -225,8 +223,9 @@ async function WritingOf(
           max: 500,
           offered: places[name],
         }),
-      )}
-    </details>`,
+      ),
+      Boolean(context.form.refusal ?? audience?.filter),
+    ),
   ];
   const fieldsets = html`<div class="beside">
     <div>${message}</div>

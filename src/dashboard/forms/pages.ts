@@ -1,4 +1,4 @@
-import { html, type Html, ShareKit, trusted } from '#libs/pages';
+import { html, type Html, ShareKit } from '#libs/pages';
 import { localeIn } from '#locales';
 import { STATUSES } from '../../forms/index.js';
 import { type NamedForm } from '../../petitions/index.js';
@@ -14,6 +14,7 @@ import {
   ChoiceField,
   Facts,
   fieldsFor,
+  Folded,
   numberIn,
   PublicLink,
   SectionOf,
@@ -134,7 +135,7 @@ async function WritingOf(context: PageContext, record?: FormRecord): Promise<Htm
       choices: STATUSES.map((value) => ({ value, text: forms.statuses[value] })),
     }),
     // Open after an error, because the field with the error may be inside.
-    html`<details${form.refusal ? trusted(' open') : null}><summary>${petitions.fields.more}</summary>${more}</details>`,
+    Folded(petitions.fields.more, more, form.refusal !== undefined),
   ];
   return TextForm(form, { fields, button: posts.save, of: record });
 }

@@ -1,4 +1,4 @@
-import { html, type Html, ShareKit, trusted } from '#libs/pages';
+import { html, type Html, ShareKit } from '#libs/pages';
 import { countryName } from '../../contacts/index.js';
 import { type DashboardWords, localeIn } from '#locales';
 import { Activity, type ActivityEvent } from '../../history/index.js';
@@ -12,6 +12,7 @@ import {
   ChoiceField,
   Facts,
   fieldsFor,
+  Folded,
   FormOf,
   Progress,
   PublicLink,
@@ -276,7 +277,7 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
     }),
     // Open after an error, because the field with the error may be inside.
     await FormEditorOf(context, petition),
-    html`<details${context.form.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
+    Folded(fields.more, more, context.form.refusal !== undefined),
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
   const facts = askedOf(context.words, {

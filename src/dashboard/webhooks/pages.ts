@@ -165,6 +165,7 @@ export const webhookPages: PageDefinition[] = [
         name: ({ webhooks }) => webhooks.deliveries.answer,
         cell: ({ statusCode, reason }, { words }) =>
           [statusCode, reasonIn(words, reason)].filter((part) => part !== null).join(' '),
+        isObvious: true,
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.again,
