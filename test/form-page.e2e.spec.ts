@@ -168,7 +168,7 @@ describe('a sign-up form', () => {
     const { status, text } = await people.post(`${strict.path}/sign`, {
       ...{ token: people.token(strict.formId), email: 'grace@example.org', firstName: 'Grace' },
     });
-    expect([status, text]).toEqual([422, expect.stringContaining('Check this box to subscribe')]);
+    expect([status, text]).toEqual([422, expect.stringContaining('Tick this box to subscribe')]);
     expect(text).toContain('value="Grace"');
     const lax = await publish({ name: 'Event', consent: { required: false } });
     await people.post(`${lax.path}/sign`, { token: people.token(lax.formId), email: 'linus@example.org' });

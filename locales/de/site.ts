@@ -98,7 +98,7 @@ export const site: SiteWords = {
     countryMissing: 'Wählen Sie Ihr Land aus',
     phoneMissing: 'Geben Sie Ihre Telefonnummer ein',
     commentMissing: 'Schreiben Sie, warum Sie unterschreiben',
-    phone: 'Geben Sie eine gültige Telefonnummer ein, z. B. +49 30 12345678',
+    phone: 'Geben Sie eine gültige Telefonnummer ein, zum Beispiel +49 30 12345678',
     tooLong: 'Der Text ist zu lang. Bitte kürzen Sie ihn',
     tooLate:
       'Die Seite war zu lange geöffnet. Bitte senden Sie das Formular noch einmal ab. Ihre Eingaben sind noch da.',
@@ -108,7 +108,7 @@ export const site: SiteWords = {
     unchecked: 'Setzen Sie das Häkchen, um zu unterschreiben',
     consentChanged:
       'Dieser Text hat sich geändert, seit Sie die Seite geöffnet haben. Wenn Sie zustimmen, setzen Sie das Häkchen noch einmal',
-    number: 'Geben Sie eine Zahl ein, etwa 42 oder 1,5',
+    number: 'Geben Sie eine Zahl ein, zum Beispiel 42 oder 1,5',
     date: 'Geben Sie ein Datum ein',
     choice: 'Wählen Sie eine Antwort aus der Liste',
   },

@@ -23,7 +23,7 @@ export const emails: EmailWords = {
       `Ha firmado la petición «${petition}» de ${organization}. Confirme su firma para que cuente:`,
     button: 'Confirmar mi firma',
     deadline: (days) =>
-      `El enlace es válido durante ${days} días. Si no confirma su firma en ese plazo, sus datos se eliminarán.`,
+      `El enlace caduca en ${days} días. Si no confirma su firma en ese plazo, sus datos se eliminarán.`,
     ignore: 'Si no ha firmado esta petición, ignore este correo. Sin su confirmación no se guarda nada.',
     already: {
       subject: (petition) => `Ya ha firmado: ${petition}`,

@@ -29,13 +29,13 @@ export const site: SiteWords = {
   target: 'Petición dirigida a',
   ask: 'Lo que pedimos',
   delivery: {
-    by: (organization, date) => `Una petición de ${organization}, a ${date}`,
+    by: (organization, date) => `Una petición de ${organization}, a fecha de ${date}`,
     parts: (online, paper) => `${online} en línea y ${paper} en papel`,
     proof:
       'Puede comprobar el número de firmas reunidas en línea. Pida a la organización el certificado de recuento de esta petición.',
     signers: 'Firmantes',
     place: 'Lugar',
-    deleted: 'nombre eliminado',
+    deleted: 'Nombre eliminado',
   },
   paper: {
     title: 'Hoja de firmas',
@@ -62,7 +62,7 @@ export const site: SiteWords = {
     email: 'Correo electrónico',
     zip: 'Código postal',
     city: 'Ciudad',
-    region: 'Región',
+    region: 'Provincia o región',
     country: 'País',
     phone: 'Teléfono',
     comment: '¿Por qué firma?',
@@ -83,7 +83,7 @@ export const site: SiteWords = {
   faults: {
     title: 'Revise los datos introducidos',
     prefix: 'Error: ',
-    email: 'Introduzca un correo electrónico válido, por ejemplo, nombre@example.org',
+    email: 'Introduzca un correo electrónico válido, por ejemplo nombre@example.org',
     emailMissing: 'Introduzca su correo electrónico',
     firstNameMissing: 'Introduzca su nombre',
     lastNameMissing: 'Introduzca sus apellidos',
@@ -103,9 +103,9 @@ export const site: SiteWords = {
     unchecked: 'Marque esta casilla para firmar',
     consentChanged:
       'Este texto ha cambiado desde que abrió la página. Si está de acuerdo, vuelva a marcar la casilla',
-    number: 'Escriba un número, como 42 o 1,5',
-    date: 'Escriba una fecha',
-    choice: 'Elija una respuesta de la lista',
+    number: 'Introduzca un número, por ejemplo 42 o 1,5',
+    date: 'Introduzca una fecha',
+    choice: 'Seleccione una respuesta de la lista',
   },
   updates: 'Novedades de la petición',
   comments: 'Por qué firma la gente',

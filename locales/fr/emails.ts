@@ -37,7 +37,7 @@ export const emails: EmailWords = {
   signUp: {
     subject: (form) => `Confirmez votre inscription : ${form}`,
     ask: (form, organization) =>
-      `Vous avez rempli le formulaire « ${form} » de ${organization}. Votre inscription prendra effet dès que vous l’aurez confirmée :`,
+      `Vous avez rempli le formulaire « ${form} », proposé par ${organization}. Votre inscription prendra effet dès que vous l’aurez confirmée :`,
     button: 'Confirmer mon inscription',
     ignore:
       'Si vous n’avez pas rempli ce formulaire, ignorez cet e-mail. Sans votre confirmation, rien n’est conservé.',

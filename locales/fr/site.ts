@@ -29,13 +29,13 @@ export const site: SiteWords = {
   target: 'Pétition adressée à',
   ask: 'Ce que nous demandons',
   delivery: {
-    by: (organization, date) => `Une pétition de ${organization}, au ${date}`,
+    by: (organization, date) => `Pétition lancée par ${organization}, situation au ${date}`,
     parts: (online, paper) => `${online} en ligne et ${paper} sur papier`,
     proof:
       'Vous pouvez vérifier le nombre de signatures recueillies en ligne. Demandez à l’organisation le certificat de comptage de cette pétition.',
     signers: 'Signataires',
     place: 'Lieu',
-    deleted: 'nom supprimé',
+    deleted: 'Nom supprimé',
   },
   paper: {
     title: 'Feuille de signatures',
@@ -108,9 +108,9 @@ export const site: SiteWords = {
     unchecked: 'Cochez cette case pour signer',
     consentChanged:
       'Ce texte a changé depuis que vous avez ouvert la page. Si vous êtes d’accord, cochez à nouveau la case',
-    number: 'Saisissez un nombre, comme 42 ou 1,5',
+    number: 'Saisissez un nombre, par exemple 42 ou 1,5',
     date: 'Saisissez une date',
-    choice: 'Choisissez une réponse dans la liste',
+    choice: 'Sélectionnez une réponse dans la liste',
   },
   updates: 'Nouvelles de la pétition',
   comments: 'Raisons de signer',

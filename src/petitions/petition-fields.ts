@@ -53,7 +53,7 @@ export class ConsentInput {
   })
   text?: string | null;
 
-  @Flag({ default: false, description: 'Whether only people who check the box can send the form.' })
+  @Flag({ default: false, description: 'Whether only people who tick the box can send the form.' })
   required!: boolean;
 }
 

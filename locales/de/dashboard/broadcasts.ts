@@ -28,7 +28,7 @@ export const broadcasts: typeof en = {
     preheaderHint: 'Erscheint im Posteingang neben dem Betreff.',
     content: 'Nachricht',
     contentHint:
-      'In Markdown. {{ contact.firstName | default: "Freund" }} fügt den Vornamen ein, oder „Freund“, wenn er nicht bekannt ist. Weitere Felder finden Sie unter der Nachricht.',
+      'In Markdown. {{ contact.firstName | default: "zusammen" }} fügt den Vornamen ein, oder „zusammen“, wenn er nicht bekannt ist. Weitere Felder finden Sie unter der Nachricht.',
     all: 'An alle senden, die E-Mails abonniert haben',
     sendTo: {
       list: 'An diese Listen senden',
@@ -68,7 +68,7 @@ export const broadcasts: typeof en = {
     signButton: 'Unterschreiben-Button',
     share: 'Links zum Teilen',
     mail: 'E-Mail',
-    button: 'Schaltfläche',
+    button: 'Button',
     image: 'Bild',
     divider: 'Trennlinie',
     petition: 'Petition',
@@ -84,7 +84,7 @@ export const broadcasts: typeof en = {
   anybody: 'Beliebige Person',
   previewText: 'Nur-Text-Version',
   large: (kilobytes) =>
-    `Diese E-Mail hat ${kilobytes} KB. Gmail blendet alles nach 102 KB aus, auch den Abmeldelink. Kürzen Sie sie.`,
+    `Diese E-Mail ist ${kilobytes} KB groß. Gmail blendet alles nach 102 KB aus, auch den Abmeldelink. Kürzen Sie sie.`,
   frame: 'Vorschau der E-Mail',
   audience: {
     title: 'Empfänger',
@@ -175,7 +175,7 @@ export const broadcasts: typeof en = {
     skipped: 'Übersprungen',
     inDoubt: 'Zustellung unklar',
     bounced: 'Unzustellbar',
-    complained: 'Als Spam markiert',
+    complained: 'Als Spam gemeldet',
     unsubscribed: 'Abgemeldet',
   },
   untracked:

@@ -5,9 +5,9 @@ import { type common as en } from '../../en/dashboard/common.js';
 export const common: typeof en = {
   locale: 'de',
   dates: 'de-DE',
-  name: 'Verwaltung',
+  name: 'Dashboard',
   skip: 'Zum Hauptinhalt springen',
-  navigation: 'Verwaltung',
+  navigation: 'Dashboard',
   menu: 'Menü',
   back: 'Zurück',
   cancel: 'Zurück',
@@ -46,7 +46,7 @@ export const common: typeof en = {
   role: 'Rolle',
   since: 'Hinzugefügt',
   until: 'Läuft ab',
-  made: 'Erstellt',
+  made: 'Angelegt',
   changed: 'Zuletzt geändert',
   state: 'Status',
   nameOf: 'Name',
@@ -81,7 +81,7 @@ export const common: typeof en = {
   away: 'Der Server antwortet nicht. Diese Seite ist möglicherweise veraltet.',
   styleGuide: {
     title: 'Styleguide',
-    text: 'Alle Bausteine des Dashboards, dargestellt vom selben Code wie auf den Seiten. Die Formulare hier lassen sich nicht absenden.',
+    text: 'Alle Bausteine des Dashboards, dargestellt mit demselben Code wie auf seinen Seiten. Die Formulare hier lassen sich nicht absenden.',
   },
   asTable: 'Als Tabelle anzeigen',
   ofAll: (some, all) => `${some} von ${all}`,
@@ -156,9 +156,9 @@ export const common: typeof en = {
     tooMuch: (most: string) =>
       `Die eigenen Felder eines Kontakts dürfen zusammen höchstens ${most} KB groß sein. Kürzen Sie einige`,
     noOptions: 'Geben Sie mindestens eine Option ein',
-    notOptions: 'Entfernen Sie die Optionen, oder wählen Sie als Art „Eine Option“ oder „Mehrere Optionen“',
+    notOptions: 'Entfernen Sie die Optionen oder wählen Sie als Art „Eine Option“ oder „Mehrere Optionen“',
     atLeast: (least: string) => `Geben Sie eine ganze Zahl ab ${least} ein`,
-    range: 'Geben Sie eine IP-Adresse wie 192.0.2.7 oder ein Netz wie 192.0.2.0/24 ein',
+    range: 'Geben Sie eine IP-Adresse wie 192.0.2.7 oder ein Netzwerk wie 192.0.2.0/24 ein',
     noSubject: 'Geben Sie einen Betreff ein',
     noText: 'Geben Sie eine Nachricht ein',
     noSender: 'Ihre Organisation hat noch keine Absenderadresse. Tragen Sie sie unter „Organisation“ ein',
@@ -196,7 +196,7 @@ export const common: typeof en = {
     POST_PUBLISHED:
       'Dieser Beitrag ist bereits veröffentlicht. Archivieren Sie ihn, um ihn später erneut zu veröffentlichen.',
     POST_NOT_PUBLISHED:
-      'Dieser Beitrag ist ein Entwurf. Veröffentlichen Sie ihn zuerst, oder löschen Sie ihn.',
+      'Dieser Beitrag ist ein Entwurf. Veröffentlichen Sie ihn zuerst oder löschen Sie ihn.',
     BROADCAST_BEGUN:
       'Das ist beim jetzigen Status der E-Mail nicht möglich. Auf ihrer Seite sehen Sie, was möglich ist.',
     BROADCAST_NOT_SENDING: 'Diese E-Mail wird gerade nicht gesendet.',
@@ -206,15 +206,15 @@ export const common: typeof en = {
       'Die Empfängerliste dieser älteren E-Mail wurde gelöscht. Die Zahlen bleiben erhalten.',
     SLUG_TAKEN:
       'Diese Adresse gehört zu einer anderen Seite oder gehörte im letzten Jahr zu einer. Wählen Sie eine andere.',
-    KEY_ENDED: 'Dieser Schlüssel wurde widerrufen oder ist abgelaufen. Erstellen Sie einen neuen.',
-    KEY_ROTATED: 'Dieser Schlüssel wurde bereits ersetzt.',
+    KEY_ENDED: 'Dieser Schlüssel wurde widerrufen oder ist abgelaufen. Legen Sie einen neuen an.',
+    KEY_ROTATED: 'Dieser Schlüssel wurde bereits ausgetauscht.',
     KEY_LIMIT_REACHED:
       'Ihre Organisation hat die Höchstzahl an API-Schlüsseln erreicht. Widerrufen Sie einen, den Sie nicht mehr brauchen.',
     KEY_EXCEEDS_YOURS:
-      'Dieser Schlüssel hat mehr Rechte als Sie. Fragen Sie jemanden, der mindestens so viele Rechte hat.',
-    ROLE_EXCEEDS_YOURS: 'Diese Rolle hat mehr Rechte als Ihre. Fragen Sie jemanden, der sie hat.',
+      'Dieser Schlüssel hat mehr Berechtigungen als Sie. Fragen Sie jemanden, der mindestens so viele hat.',
+    ROLE_EXCEEDS_YOURS: 'Diese Rolle hat mehr Berechtigungen als Ihre. Fragen Sie jemanden, der sie hat.',
     IMAGE_SHOWN:
-      'Dieses Bild wird noch verwendet. Entfernen Sie es zuerst dort, oder löschen Sie es auf seiner Seite überall.',
+      'Dieses Bild wird noch verwendet. Entfernen Sie es zuerst dort oder löschen Sie es auf seiner Seite überall.',
     ALREADY_MEMBER: 'Diese Person gehört schon zum Team.',
     INVITATION_ACCEPTED:
       'Die Einladung wurde bereits angenommen. Entfernen Sie die Person stattdessen aus dem Team.',
@@ -231,7 +231,7 @@ export const common: typeof en = {
     OPTION_IN_USE:
       'Bei manchen Kontakten ist eine Option ausgewählt, die Sie entfernt haben. Ändern Sie zuerst diese Kontakte.',
     TOO_MANY_OFFLINE_COUNTS:
-      'Diese Petition kann keine weiteren Zählungen von Unterschriften auf Papier haben.',
+      'Diese Petition hat die Höchstzahl an Einträgen für Unterschriften auf Papier erreicht.',
     NOT_SEALED:
       'Der Verlauf stimmt nicht mit dem überein, was früher signiert wurde. Wenden Sie sich an den Betreiber dieses Dienstes.',
   } satisfies Record<OwnReason, string>,
@@ -262,7 +262,7 @@ export const common: typeof en = {
     title: 'Prüfen Sie Ihren Posteingang',
     text: (minutes) =>
       `Wenn Sie mit dieser Adresse eingeladen wurden, ist ein Anmeldelink unterwegs. Er gilt ${minutes} Minuten.`,
-    hint: 'Nach ein paar Minuten noch nichts da? Sehen Sie im Spam-Ordner nach, oder fragen Sie die Person, die Sie eingeladen hat.',
+    hint: 'Nach ein paar Minuten noch nichts da? Sehen Sie im Spam-Ordner nach oder fragen Sie die Person, die Sie eingeladen hat.',
   },
   written: {
     title: 'Dieser Server verschickt keine E-Mails',
@@ -280,7 +280,7 @@ export const common: typeof en = {
     button: 'Anmelden',
   },
   invitation: {
-    title: (organization) => `Sie sind zu ${organization} eingeladen`,
+    title: (organization) => `Sie wurden zur Mitarbeit bei ${organization} eingeladen`,
     text: (role) => `Ihre Rolle: ${role}.`,
     button: 'Einladung annehmen',
   },
@@ -322,9 +322,9 @@ export const common: typeof en = {
     or: 'Oder mit einem Passkey',
     refusedTitle: 'Passkey nicht akzeptiert',
     refused:
-      'Laden Sie die Anmeldeseite neu und versuchen Sie es noch einmal, oder lassen Sie sich einen Anmeldelink per E-Mail schicken.',
+      'Laden Sie die Anmeldeseite neu und versuchen Sie es noch einmal oder lassen Sie sich einen Anmeldelink per E-Mail schicken.',
     failed:
-      'Ihr Gerät hat den Vorgang nicht abgeschlossen. Versuchen Sie es noch einmal, oder nutzen Sie einen Anmeldelink.',
+      'Ihr Gerät hat den Vorgang nicht abgeschlossen. Versuchen Sie es noch einmal oder nutzen Sie einen Anmeldelink.',
     done: {
       added: 'Passkey hinzugefügt. Sie können sich jetzt damit anmelden.',
       removed: 'Passkey entfernt.',
@@ -351,7 +351,7 @@ export const common: typeof en = {
   },
   forbidden: {
     title: 'Ihre Rolle erlaubt das nicht',
-    text: 'Fragen Sie jemanden mit der Rolle Inhaber·in oder Administrator·in.',
+    text: 'Fragen Sie jemanden mit der Rolle „Inhaber·in“ oder „Administrator·in“.',
   },
   foreignForm: {
     title: 'Dieses Formular kam nicht von dieser Website',

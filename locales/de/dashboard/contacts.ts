@@ -93,7 +93,7 @@ export const contacts: typeof en = {
       text: 'Hinzugefügte Tags und Listen werden entfernt, entfernte wieder hinzugefügt. Kontakte, bei denen sie inzwischen erneut geändert wurden, bleiben unverändert.',
       button: 'Änderung rückgängig machen',
     },
-    updating: 'Kontakte ändern',
+    updating: 'Änderung von Kontakten',
     goingText: 'Sie können diese Seite verlassen. Die Änderung läuft im Hintergrund weiter.',
   },
   fields: {
@@ -168,7 +168,7 @@ export const contacts: typeof en = {
     consent: 'Einwilligung bei Zeilen ohne Angabe',
     agreed: 'Diese Personen haben eingewilligt, E-Mails von uns zu erhalten',
     agreedHint:
-      'Wenn Sie dieses Feld nicht ankreuzen, werden diese Personen ohne Abonnement importiert. Bei vorhandenen Kontakten ändert sich nichts. Wer sich abgemeldet hat, wird nur dann wieder angemeldet, wenn die Zeile eine spätere Einwilligung nachweist.',
+      'Wenn Sie dieses Feld nicht ankreuzen, werden diese Personen ohne Abonnement importiert. Vorhandene Kontakte bleiben abonniert oder abgemeldet. Wer sich abgemeldet hat, wird nur dann wieder angemeldet, wenn die Zeile eine spätere Einwilligung nachweist.',
     start: (n) => `${counted('de-DE', n, 'Zeile', 'Zeilen')} importieren`,
     going: 'Import läuft',
     goingText: 'Sie können diese Seite verlassen. Der Import läuft weiter.',

@@ -5,13 +5,13 @@ export const forms: typeof en = {
   text: 'Damit sich Menschen anmelden können, ohne eine Petition zu unterschreiben.',
   none: {
     title: 'Noch keine Anmeldeformulare',
-    text: 'Legen Sie eines an, teilen Sie seine Seite, oder betten Sie es in Ihre Website ein.',
+    text: 'Legen Sie eines an, teilen Sie seine Seite oder betten Sie es in Ihre Website ein.',
   },
   add: 'Neues Anmeldeformular',
   submissions: 'Anmeldungen',
   overTime: 'Anmeldungen im Zeitverlauf',
   pending: 'Noch nicht bestätigt',
-  statuses: { PUBLISHED: 'Offen', PAUSED: 'Pausiert' },
+  statuses: { PUBLISHED: 'Offen', PAUSED: 'Angehalten' },
   above: 'Text über dem Formular',
   titleHint: 'Wenn Sie nichts eingeben, erhält das Formular den Standardtitel.',
   adds: { list: 'Zu diesen Listen hinzufügen', tag: 'Diese Tags vergeben' },
@@ -22,7 +22,7 @@ export const forms: typeof en = {
   },
   deleting: {
     title: (name) => `„${name}“ löschen?`,
-    text: 'Die Seite wird gelöscht. Daten unbestätigter Anmeldungen werden vernichtet. Kontakte bleiben.',
+    text: 'Die Seite wird gelöscht. Daten unbestätigter Anmeldungen werden vernichtet. Die Kontakte bleiben erhalten.',
     button: (name) => `„${name}“ löschen`,
   },
   done: {

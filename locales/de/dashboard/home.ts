@@ -16,7 +16,7 @@ export const home: typeof en = {
   attention: {
     title: 'Zu erledigen',
     petition: 'Entwurf. Veröffentlichen Sie die Petition, um Unterschriften zu sammeln.',
-    email: 'Entwurf. Die E-Mail wurde noch nicht verschickt.',
+    email: 'Entwurf. Die E-Mail wurde noch nicht gesendet.',
     missed: (many) => `${many} Zustellungen sind fehlgeschlagen oder unklar. Versuchen Sie es erneut.`,
     webhook: 'Nach wiederholten Fehlern deaktiviert.',
   },

@@ -6,7 +6,7 @@ export const petitions: typeof en = {
   text: 'Starten Sie Petitionen und verfolgen Sie die Unterschriften.',
   none: {
     title: 'Noch keine Petitionen',
-    text: 'Erstellen Sie die erste: mit Titel, Ziel und einer Begründung.',
+    text: 'Legen Sie die erste an, mit Titel, Ziel und einer Begründung.',
   },
   search: 'Titel',
   statuses: { DRAFT: 'Entwurf', PUBLISHED: 'Offen', CLOSED: 'Geschlossen' },
@@ -93,7 +93,7 @@ export const petitions: typeof en = {
     page: 'Dankesseite',
     mail: 'Dankes-E-Mail',
     mailText:
-      'Geht einmal an alle, deren Unterschrift auf der Petitionsseite bestätigt ist. Lassen Sie beide Felder leer, um keine E-Mail zu senden.',
+      'Geht einmal an alle, die auf der Petitionsseite unterschreiben, sobald ihre Unterschrift bestätigt ist. Lassen Sie beide Felder leer, um keine E-Mail zu senden.',
     nextLabel: 'Text eines Buttons',
     nextUrl: 'Ziel des Buttons',
     nextUrlHint: 'Zum Beispiel Ihre Spendenseite: https://example.org/spenden',
@@ -106,7 +106,7 @@ export const petitions: typeof en = {
       waiting: 'In Warteschlange',
       skipped: 'Übersprungen: gesperrte Adressen und zu viele E-Mails an einem Tag',
       failed: 'Fehlgeschlagen',
-      inDoubt: 'Zustellung ungewiss',
+      inDoubt: 'Zustellung unklar',
     },
   },
   translating: {
@@ -176,7 +176,7 @@ export const petitions: typeof en = {
   },
   suspicions: {
     HONEYPOT: 'verstecktes Feld ausgefüllt',
-    MANY_FROM_NETWORK: 'viele aus demselben Netz',
+    MANY_FROM_NETWORK: 'viele aus demselben Netzwerk',
     MANY_AT_ONCE: 'viele zur selben Zeit',
     NO_PROOF_OF_WORK: 'Spam-Prüfung nicht bestanden',
   },
@@ -195,7 +195,7 @@ export const petitions: typeof en = {
     emailDomainHint: 'Zum Beispiel mail.example.',
     after: 'Unterschrieben nach (UTC)',
     before: 'Unterschrieben vor (UTC)',
-    network: 'Unterschrieben aus dem Netz',
+    network: 'Unterschrieben aus dem Netzwerk',
     networkHint: 'Zum Beispiel 192.0.2.0/24.',
     suspicion: 'Verdachtsgrund',
     none2: 'Beliebig',

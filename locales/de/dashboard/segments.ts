@@ -23,7 +23,12 @@ export const segments: typeof en = {
     count: (contacts: number) =>
       counted('de-DE', contacts, 'Kontakt gehört zurzeit dazu.', 'Kontakte gehören zurzeit dazu.'),
     more: (most: number) =>
-      counted('de-DE', most, 'Kontakt oder mehr gehören dazu.', 'Kontakte oder mehr gehören zurzeit dazu.'),
+      counted(
+        'de-DE',
+        most,
+        'Kontakt oder mehr gehören zurzeit dazu.',
+        'Kontakte oder mehr gehören zurzeit dazu.',
+      ),
     newest: 'Die neuesten Kontakte in diesem Segment',
     all: 'In den Kontakten ansehen',
   },

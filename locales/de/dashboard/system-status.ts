@@ -2,7 +2,7 @@ import { type systemStatus as en } from '../../en/dashboard/system-status.js';
 
 export const systemStatus: typeof en = {
   title: 'Systemstatus',
-  text: 'Zeigt, ob die Seiten auf dem neuesten Stand sind und ob alle Aufgaben im Hintergrund erledigt sind.',
+  text: 'Zeigt, ob die Seiten auf dem neuesten Stand sind und ob alle Hintergrundaufgaben erledigt sind.',
   verdicts: {
     fine: { title: 'Alles ist auf dem neuesten Stand.', text: 'Sie müssen nichts tun.' },
     behind: {
@@ -10,7 +10,7 @@ export const systemStatus: typeof en = {
       text: 'Das geschieht automatisch. Sind sie in zehn Minuten noch im Rückstand, wenden Sie sich an den Betreiber dieses Dienstes.',
     },
     stalled: {
-      title: 'Einige Teile brauchen einen Eingriff.',
+      title: 'Bei einigen Teilen ist ein Eingriff nötig.',
       text: 'Sie sind unten markiert. Webhooks können Sie selbst in Ordnung bringen. Wenden Sie sich bei allem anderen an den Betreiber dieses Dienstes.',
     },
   },
@@ -19,7 +19,7 @@ export const systemStatus: typeof en = {
     'Solange weitere Versuche laufen, müssen Sie nichts tun. Die übrigen Ereignisse kann nur der Betreiber dieses Dienstes fortsetzen. Nennen Sie ihm die Ereignisnummern.',
   models: 'Daten für Seiten und Listen',
   modelsText: 'Ist ein Bereich im Rückstand, zeigen seine Seiten noch ältere Daten.',
-  reactions: 'Aufgaben im Hintergrund',
+  reactions: 'Hintergrundaufgaben',
   reactionsText: 'Ist eine Aufgabe im Rückstand, wird sie später erledigt. Es geht nichts verloren.',
   webhooksText: 'Wohin Ihre Ereignisse gesendet werden und wie viele noch warten.',
   seals: 'Signieren des Verlaufs',
@@ -70,7 +70,7 @@ export const systemStatus: typeof en = {
     'signature-invalidations': 'Entfernen und Wiederherstellen von Unterschriften abschließen',
     'signature-requests': 'Unterschriften per E-Mail bestätigen lassen',
     'sign-up-requests': 'Angemeldete um Bestätigung per E-Mail bitten',
-    'thank-you-mails': 'Dankesmails an Unterzeichnende senden',
+    'thank-you-mails': 'Dankes-E-Mails an Unterzeichnende senden',
     'webhook-cursors': 'Startpunkt von Webhooks festlegen',
     'webhook-disabled-mail': 'Inhaber·innen über deaktivierte Webhooks benachrichtigen',
   },

@@ -85,7 +85,7 @@ export const broadcasts = {
   previewText: 'Plain-text version',
   frame: 'Email preview',
   large: (kilobytes: number) =>
-    `This email has ${kilobytes} KB. Gmail hides everything after 102 KB, including the unsubscribe link. Shorten it.`,
+    `This email is ${kilobytes} KB in size. Gmail hides everything after 102 KB, including the unsubscribe link. Shorten it.`,
   audience: {
     title: 'Recipients',
     total: (n: number) => `${counted('en-GB', n, 'person', 'people')} will receive this email.`,
@@ -104,7 +104,7 @@ export const broadcasts = {
       tag: 'Except the tags',
       segment: 'Except the segments',
     } as Record<string, string>,
-    contacts: 'Single contacts',
+    contacts: 'Individual contacts',
     deleted: (n: number) => `${n} deleted`,
     more: (n: number) => `${n} more`,
     why: 'Reasons for exclusion',
@@ -183,7 +183,7 @@ export const broadcasts = {
     unsubscribed: 'Unsubscribed',
   },
   untracked:
-    'Opens and clicks were not counted for this email. Counting opens would need a hidden picture that reveals what each person reads, and email programs falsify the numbers.',
+    'Opens and clicks were not counted for this email. Counting opens would require a hidden image that reveals what each person reads, and email programs distort the numbers.',
   clicks: {
     title: 'Clicks',
     link: 'Link',

@@ -227,7 +227,7 @@ export const common = {
       'Your organization has reached its limit of custom fields. Delete one you no longer need.',
     OPTION_IN_USE:
       'Some contacts have an option that you removed as their value. Give them another value first.',
-    TOO_MANY_OFFLINE_COUNTS: 'This petition can’t have more counts of signatures on paper.',
+    TOO_MANY_OFFLINE_COUNTS: 'This petition has reached its limit of entries for signatures on paper.',
     NOT_SEALED:
       'The history does not match what was signed earlier. Contact the people who operate this service.',
   } satisfies Record<OwnReason, string> as Record<string, string>,

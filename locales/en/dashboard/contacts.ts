@@ -72,7 +72,7 @@ export const contacts = {
     chosen: 'Change selected',
     all: 'Change all',
     found: 'Change all search results',
-    none: 'No contacts are selected. Go back to the list, and tick the contacts that you want to change.',
+    none: 'No contacts are selected. Go back to the list and tick the contacts that you want to change.',
     tags: 'Add tags',
     tagsHint: 'Separate several with commas. Missing tags are created.',
     removeTags: 'Remove tags',
@@ -81,11 +81,11 @@ export const contacts = {
     button: 'Save',
     undo: {
       open: 'Undo',
-      title: 'Undo the change of tags and lists?',
-      text: 'Tags and lists that this change added are removed, and those that it removed are added. Contacts for which they have changed again are left as they are.',
+      title: 'Undo this change to tags and lists?',
+      text: 'Tags and lists that this change added are removed, and those that it removed are added. Contacts whose tags or lists have changed again since then are left as they are.',
       button: 'Undo change',
     },
-    updating: 'Change contacts',
+    updating: 'Contact update',
     goingText: 'You can leave this page. The change continues in the background.',
   },
   fields: {
@@ -124,7 +124,7 @@ export const contacts = {
     ignored: 'Don’t import',
     newField: 'New custom field',
     leftOut: (columns: string) =>
-      `These columns are not recognized, and won’t be imported: ${columns}. To keep one, choose a meaning or “New custom field”.`,
+      `These columns are not recognized and won’t be imported: ${columns}. To keep one, choose a meaning or “New custom field”.`,
     undecided: 'Choose what this column means',
     unrelated: 'Don’t import (not about consent to email)',
     tags: 'Tags, separated by commas',
@@ -237,6 +237,6 @@ export const contacts = {
     merged: 'Contacts merged.',
     undone: 'The import is being undone.',
     grouped: 'Tags and lists saved.',
-    ungrouped: 'Change of tags and lists undone.',
+    ungrouped: 'Change to tags and lists undone.',
   },
 };

@@ -4,7 +4,7 @@ export const events = {
   ApiKeyCreated: 'The key was created',
   ApiKeyRevoked: 'The key was revoked',
   ApiKeyRotated: 'The key was rotated',
-  BroadcastCancelled: 'The email was cancelled',
+  BroadcastCancelled: 'Sending was cancelled',
   BroadcastCreated: 'The email was created',
   BroadcastDeleted: 'The email was deleted',
   BroadcastHindered: 'The scheduled email could not be sent',

@@ -9,15 +9,15 @@ export const forms = {
   statuses: { PUBLISHED: 'Open', PAUSED: 'Paused' },
   above: 'Text above the form',
   titleHint: 'If you leave this empty, the form gets its default title.',
-  adds: { list: 'Add people to these lists', tag: 'Give people these tags' },
+  adds: { list: 'Add people to these lists', tag: 'Add these tags to people' },
   confirmation: 'Confirmation',
   confirmations: {
-    EMAIL: 'People confirm by a link in an email (recommended)',
+    EMAIL: 'People confirm through a link in an email (recommended)',
     NONE: 'Sign-ups take effect immediately',
   },
   deleting: {
     title: (name: string) => `Delete “${name}”?`,
-    text: 'Its page will be deleted. Sign-ups that await confirmation lose their data. Contacts stay.',
+    text: 'Its page will be deleted. The data of unconfirmed sign-ups will be destroyed. Contacts are kept.',
     button: (name: string) => `Delete “${name}”`,
   },
   done: { created: 'Form created.', changed: 'Form saved.', deleted: 'Form deleted.' },

@@ -111,10 +111,10 @@ export const history = {
     of: '{some} of {all}',
     ok: 'The events match this checkpoint.',
     okDetail:
-      'Events in the checkpoint that this server dates {sealedAt}: {events}. None was changed since you got the checkpoint. Anything rewritten before that doesn’t show.',
-    newer: 'Newer events, which the checkpoint doesn’t cover: {newer}. Nothing proves them.',
+      'Events in the checkpoint that this server dates {sealedAt}: {events}. None was changed since you got the checkpoint. Earlier changes can’t be detected.',
+    newer: 'Newer events, which the checkpoint doesn’t cover: {newer}. There is no proof for them.',
     wrong: 'The history failed verification.',
-    wrongAt: 'The first wrong event is number {position}.',
+    wrongAt: 'The first invalid event is number {position}.',
     wrongWhole: 'The problem concerns the whole history, not a single event.',
     noKey: 'This is not a valid key. Copy all of it: name+number+letters.',
     noCheckpoint: 'This is not a signed checkpoint. Copy all of its lines, including the empty line.',

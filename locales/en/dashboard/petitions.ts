@@ -3,7 +3,10 @@ import { counted } from '#libs/pages';
 export const petitions = {
   title: 'Petitions',
   text: 'Create petitions and follow their signatures.',
-  none: { title: 'No petitions yet', text: 'Create the first one with a title, a goal and why it matters.' },
+  none: {
+    title: 'No petitions yet',
+    text: 'Create the first one with a title, a goal and the reason why it matters.',
+  },
   search: 'Title',
   statuses: { DRAFT: 'Draft', PUBLISHED: 'Open', CLOSED: 'Closed' },
   add: 'New petition',
@@ -62,7 +65,7 @@ export const petitions = {
   },
   form: {
     title: 'Form',
-    hint: 'What the form on the petition’s page asks for, next to the email address. The fewer fields, the more people sign.',
+    hint: 'What the form on the petition’s page asks for in addition to the email address. The fewer fields, the more people sign.',
     choices: { none: 'Don’t ask', optional: 'Optional', required: 'Required' },
     consent: {
       text: 'Text of the checkbox to subscribe',
@@ -81,7 +84,7 @@ export const petitions = {
   goals: {
     title: 'Set goal',
     auto: 'Raise the goal automatically when 80% of it is reached',
-    nearly: 'The goal is nearly reached. People sign more if the next one is in sight.',
+    nearly: 'The goal is nearly reached. More people sign when the next goal is in sight.',
     raise: (goal: string) => `Raise the goal to ${goal}`,
   },
   thanks: {
@@ -89,7 +92,7 @@ export const petitions = {
     page: 'Thank-you page',
     mail: 'Thank-you email',
     mailText:
-      'Sent once to everyone whose signature from the petition’s page is confirmed. Leave both fields empty to send no email.',
+      'Sent once to everyone who signs on the petition’s page, after their signature is confirmed. Leave both fields empty to send no email.',
     nextLabel: 'Text of a button',
     nextUrl: 'Where the button leads',
     nextUrlHint: 'For example, to your donation page: https://example.org/donate',
@@ -107,7 +110,7 @@ export const petitions = {
   },
   translating: {
     title: 'Translations',
-    text: 'Visitors read the petition in the language of their browser, and can switch to the others. All signatures are counted together.',
+    text: 'Visitors see the petition in their browser’s language and can switch to another. All signatures are counted together.',
     language: 'Language',
     texts: 'Texts',
     original: 'Original',
@@ -218,7 +221,7 @@ export const petitions = {
   },
   delivery: {
     title: 'Hand over',
-    text: 'What you need to hand the signatures over to the people you petition.',
+    text: 'What you need to hand over the signatures to the petition’s addressee.',
     document: 'Document',
     documentText:
       'Open the file in your browser and print it. It contains the petition, the number of signatures and the public comments. Each download is recorded in the history.',
@@ -226,7 +229,7 @@ export const petitions = {
     nameless: 'Download without names',
     certificate: 'Count certificate',
     certificateText:
-      'Anyone can check with this file, without asking you, that the signatures from the petition’s page were recorded. It contains no names.',
+      'With this file, anyone can check that the signatures from the petition’s page were recorded, without asking you. It contains no names.',
     certificateButton: 'Download certificate',
   },
   paper: {
@@ -243,7 +246,7 @@ export const petitions = {
     count: 'Number of signatures',
     note: 'Note',
     noteHint:
-      'Where the sheets come from, such as “Market square, sheets 1 to 4”. Write no names of signers.',
+      'Where the sheets come from, such as “Market square, sheets 1 to 4”. Don’t enter names of signers.',
     statuses: { COUNTED: 'Counted', WITHDRAWN: 'Withdrawn' },
     withdraw: 'Withdraw',
     withdrawing: {

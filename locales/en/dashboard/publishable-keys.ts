@@ -1,9 +1,9 @@
 export const publishableKeys = {
   title: 'Website keys',
-  text: 'With a website key, forms on your own website sign your petitions and submit your sign-up forms. The key is not secret.',
+  text: 'With a website key, forms on your own website can collect signatures and sign-ups. The key is not secret.',
   none: {
     title: 'No website keys yet',
-    text: 'Create one for each website that has a form of your own. To show our form there, embed it: that needs no key.',
+    text: 'Create one for each website that has its own form. To embed our form instead, you don’t need a key.',
   },
   add: 'Create website key',
   create: 'Create website key',
