@@ -1,8 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
 import { ERROR_CODES, reasonsOf } from '#libs/rpc';
+import { createTestDatabase } from '#libs/testing';
 import { withoutCode } from './markdown.js';
+import { mismatches, resolved } from './openapi.js';
 import { faultsOf } from './prose.js';
 
 const root = resolve(__dirname, '..');
@@ -164,6 +167,85 @@ it('shell blocks use only variables that a first start prints, that responses co
         expect([page, block, name, isKnown]).toEqual([page, block, name, true]);
       }
     }
+  }
+});
+
+/** The code blocks of a language, with their pages. Decisions quote other systems. */
+function blocksOf(language: string): [page: string, block: string][] {
+  const fence = new RegExp(`^( *)\`\`\`${language}\\n([^]*?)^\\1\`\`\`$`, 'gm');
+  return written
+    .filter((page) => !page.startsWith('docs/decisions/'))
+    .flatMap((page) =>
+      [...read(page).matchAll(fence)].map(([, , block]): [string, string] => [page, block!]),
+    );
+}
+
+it('YAML blocks parse', () => {
+  const blocks = blocksOf('yaml');
+  expect(blocks.length).toBeGreaterThan(0);
+  for (const [page, block] of blocks) expect([page, parse(block)]).toEqual([page, expect.any(Object)]);
+});
+
+it('JSON blocks are bodies of requests, responses or webhooks, as the OpenAPI document describes them', () => {
+  const document = JSON.parse(read('test/openapi.json'));
+  const operations = [
+    ...Object.values<any>(document.paths),
+    ...Object.values<any>(document.webhooks),
+  ].flatMap((path) => Object.values<any>(path));
+  const schemaOf = (body: any) => body?.content?.['application/json']?.schema ?? [];
+  // Notices of mail services may have any form.
+  const isNarrow = (schema: any) => resolved(document, schema).properties !== undefined;
+  const requests = operations.flatMap(({ requestBody }) => schemaOf(requestBody)).filter(isNarrow);
+  const responses = operations.flatMap(({ responses: all }) => Object.values(all).flatMap(schemaOf));
+  const blocks = blocksOf('json').filter(([, block]) => !block.includes('arn:aws:'));
+  expect(blocks.length).toBeGreaterThan(8);
+  for (const [page, block] of blocks) {
+    const value = JSON.parse(block);
+    // A page may show only some of the fields.
+    const fits = [...requests, ...responses].some((schema) =>
+      mismatches(schema, value, '', document).every((one) => one.endsWith(' is missing')),
+    );
+    expect([page, block, fits]).toEqual([page, block, true]);
+  }
+});
+
+it('SQL runs on a migrated database, and creates indexes as migrations do', async () => {
+  const inShell = written.flatMap((page) =>
+    [...read(page).matchAll(/(?<=psql .*-c )(["'])(.*?)\1/g)].map(([, , text]): [string, string] => [
+      page,
+      text!,
+    ]),
+  );
+  const database = await createTestDatabase();
+  const runner = database.source.createQueryRunner();
+  const indexes = () =>
+    runner.query("SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1");
+  try {
+    const before = await indexes();
+    const run: string[] = [];
+    for (const page of written) {
+      await runner.startTransaction();
+      for (const [, block] of [...blocksOf('sql'), ...inShell].filter(([name]) => name === page))
+        for (const statement of block.replaceAll(/--.*/g, '').split(';')) {
+          // These need a superuser, or no transaction.
+          if (/^\s*($|COPY .* FROM STDIN|(CREATE|ALTER) DATABASE|CREATE ROLE|GRANT|.*reload)/.test(statement))
+            continue;
+          run.push(statement);
+          await runner.query(
+            statement
+              .replace('$ORG', '01990a6e-1111-7000-8000-000000000001')
+              .replace(/COPY \((.*)\) TO STDOUT/, '$1')
+              .replace(/ALTER SYSTEM SET (\w+) = .*/, "SELECT current_setting('$1')")
+              .replace(/CREATE INDEX CONCURRENTLY (\w+)/, 'DROP INDEX $1; CREATE INDEX $1'),
+          );
+        }
+      expect([page, await indexes()]).toEqual([page, before]);
+      await runner.rollbackTransaction();
+    }
+    expect(run.length).toBeGreaterThan(15);
+  } finally {
+    await runner.release();
+    await database.drop();
   }
 });
 

@@ -15,27 +15,32 @@ export function resolved(document: any, schema: Schema): Schema {
   };
 }
 
-/** Where a value differs from a schema without references, with the reason. Objects with fields must have no others. */
-export function mismatches(schema: Schema, value: unknown, path = 'data'): string[] {
+/**
+ * Where a value differs from a schema, with the reason. Objects with fields must have no others.
+ * @param document if the schema contains references.
+ */
+export function mismatches(given: Schema, value: unknown, path = 'data', document?: any): string[] {
+  const schema = document ? resolved(document, given) : given;
+  const compare = (part: Schema, one: unknown, at: string) => mismatches(part, one, at, document);
   if (schema.anyOf) {
-    const tried: string[][] = schema.anyOf.map((one: Schema) => mismatches(one, value, path));
+    const tried: string[][] = schema.anyOf.map((one: Schema) => compare(one, value, path));
     return tried.some((found) => found.length === 0) ? [] : tried.flat();
   }
-  const types = [schema.type ?? []].flat();
+  const types = [schema.type ?? []].flat().map((name: string) => (name === 'integer' ? 'number' : name));
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
   if (types.length > 0 && !types.includes(type)) return [`${path} is ${type}`];
   if (schema.enum && !schema.enum.includes(value)) return [`${path} is ${String(value)}`];
-  if (Array.isArray(value)) return value.flatMap((one, n) => mismatches(schema.items, one, `${path}[${n}]`));
+  if (Array.isArray(value)) return value.flatMap((one, n) => compare(schema.items, one, `${path}[${n}]`));
   if (typeof value !== 'object' || value === null || !schema.properties) return [];
   const patterns = Object.entries<Schema>(schema.patternProperties ?? {});
   return [
-    ...schema.required
+    ...(schema.required ?? [])
       .filter((name: string) => !(name in value))
       .map((name: string) => `${path}.${name} is missing`),
     ...Object.entries(value).flatMap(([name, one]) => {
       const own =
         schema.properties[name] ?? patterns.find(([pattern]) => new RegExp(pattern).test(name))?.[1];
-      return own ? mismatches(own, one, `${path}.${name}`) : [`${path}.${name} is unknown`];
+      return own ? compare(own, one, `${path}.${name}`) : [`${path}.${name} is unknown`];
     }),
   ];
 }
