@@ -53,7 +53,7 @@ async function tamper(url, count) {
     for (const [name, reason] of NOT_PROVED) print(name, '', '', reason);
     const memory = (process.resourceUsage().maxRSS / 1024).toFixed(0);
     console.log(`\npeak memory ${memory} MiB, including the creation of the history`);
-    if (failures > 0) throw new Error(`${failures} changes were not found, or were located elsewhere.`);
+    if (failures > 0) throw new Error(`${failures} changes were missed or located in the wrong place.`);
   } finally {
     await source.destroy();
     await rm(directory, { recursive: true, force: true });

@@ -203,7 +203,7 @@ function relaxed(schema) {
     ]),
   );
   if (oneOf && !oneOf.every((one) => Object.keys(one).join() === 'required')) result.oneOf = relaxed(oneOf);
-  // TypeScript knows no patterns for names, next to other fields.
+  // TypeScript has no patterns for names next to other fields.
   const [other] = Object.values(patternProperties ?? {});
   if (other) result.additionalProperties = Object.keys(result.properties).length > 0 || relaxed(other);
   const isOpen = [result.type].flat().includes('object') && !result.properties;

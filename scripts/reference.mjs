@@ -484,12 +484,12 @@ function rateLimitsPage() {
           '429',
         ],
         [
-          'forms of a network for one petition',
+          'forms submitted from one network for one petition',
           `${constant('src/site/budgets.ts', 'MANY_FROM_NETWORK')} per hour`,
           'the signature is suspicious and waits for confirmation',
         ],
         [
-          'forms of a network for one petition',
+          'forms submitted from one network for one petition',
           `${constant('src/site/budgets.ts', 'MAX_FROM_NETWORK')} per hour`,
           'the form is rejected',
         ],
@@ -584,7 +584,7 @@ const pages = new Map([
   ['permissions.md', permissionsPage()],
 ]);
 
-/** One line for each type, because nobody reads it. */
+/** One line for each type, because no one reads it. */
 function eventsSource() {
   const lineOf = (type, schema) => `  '${type}': ${JSON.stringify(schema)},`;
   const test = { description: 'A test that you requested.', type: 'object', properties: {}, required: [] };

@@ -328,7 +328,7 @@ it('returns 409 for a template that runs too long; a template that does so for o
   ]);
 });
 
-it('the recipient list is the one that the history gives at the position recorded at the start', async () => {
+it('the recipient list equals the one computed from the history at the position recorded at the start', async () => {
   const contactIds = await Promise.all(
     Array.from({ length: 24 }, (_, n) =>
       person(`p-${n}@example.org`, n % 5 === 0 ? { subscribed: false } : {}),

@@ -187,7 +187,7 @@ describe('consent', () => {
     );
   });
 
-  it('an answer to another question is not asked about if a column states who gets email', async () => {
+  it('does not ask what a column of another question means if a column states who gets email', async () => {
     const { location } = await bring('email,subscribed,Volunteer\nada@example.org,yes,no\n');
     const page = (await editor.get(location!)).text;
     expect(chosenIn(page)).toEqual({ 'column-0': 'email', 'column-1': 'subscribed', 'column-2': '' });

@@ -356,7 +356,7 @@ describe('the list of signatures', () => {
     expect(header((await get(path, viewer)).text)).not.toContain('Remove');
   });
 
-  it('shows and hides comments, and leads to those that wait for approval', async () => {
+  it('shows and hides comments, and links to those that wait for approval', async () => {
     const { petitionId } = await signedPetition();
     await call(client, 'petition.update-petition', { petitionId, comments: 'APPROVED' });
     const details = { email: 'says@example.org', comment: 'I swim there' };

@@ -48,7 +48,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'doctor-'));
   cluster = await startPostgres({
     directory,
-    // The last test changes these two, which it could not if the command line set them.
+    // The last test changes these two, which would fail if they were set on the command line.
     initdb: ['--no-data-checksums', '-c', 'archive_mode=on', '-c', 'wal_level=replica'],
     settings: {
       fsync: 'off',

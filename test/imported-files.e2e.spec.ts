@@ -52,7 +52,7 @@ afterAll(() => api.stop());
 
 type Import = (client: Client, file: string, bytes: Uint8Array<ArrayBuffer>) => Promise<void>;
 
-/** Each imports a file with no decision but that the others have agreed, and ignores unknown columns. */
+/** Each imports a file with only one decision, that everyone else has agreed, and ignores unknown columns. */
 const WAYS: { [way: string]: Import } = {
   async 'the dashboard'(client, file, bytes) {
     const editor = await signedIn(api, client, 'EDITOR', `editor-${client.organizationId}@example.org`);

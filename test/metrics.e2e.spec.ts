@@ -131,7 +131,7 @@ describe('metrics', () => {
     await eventually(async () => expect(valueOf(await scrape(one), 'advocacy_redis_fallback')).toBe(1));
     const before = valueOf(await scrape(one), 'advocacy_last_position');
     expect(before).toBeGreaterThan(0);
-    // Not only existing connections: with none that is idle, a scrape opens one.
+    // Freezes new connections too: if none is idle, a scrape opens one.
     proxy.freeze();
     const text = await scrape(one);
     expect(valueOf(text, 'advocacy_database_up')).toBe(0);

@@ -402,7 +402,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'contact.list-consents': {
     scope: 'contact:read',
-    answeredBy: { primary: 'reads the few events that say yes or no for one person, by their index' },
+    answeredBy: { primary: 'reads the few events of one person that give or refuse consent, by their index' },
     ask: (own) => own.a('contact'),
     otherAsks: [
       async (own) => {

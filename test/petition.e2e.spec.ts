@@ -241,7 +241,7 @@ describe('outcome', () => {
     expect((await client.post('petition.publish-petition', { petitionId })).body.data).toMatchObject(none);
   });
 
-  it('of a petition that is not closed returns 409, and 200 for what it was shown', async () => {
+  it('of a petition that is not closed returns 409, unless it equals the one it already has', async () => {
     const petitionId = await open();
     const refused = await change(petitionId, { outcome: 'WON' });
     expect([refused.status, refused.body.error.reason]).toEqual([409, 'PETITION_NOT_CLOSED']);

@@ -31,7 +31,7 @@ const confirm = async (link: string) => {
 };
 
 describe('signatures on paper', () => {
-  it('count on the page and towards the goal, apart from the others, until they are withdrawn', async () => {
+  it('count on the page and towards the goal, separately from the others, until they are withdrawn', async () => {
     const page = await people.petition({ goal: 50, ask: 'Stop the dam', target: 'The council', form: ALL });
     const { client, petitionId, path } = page;
     await call(client, 'petition.add-signature', { petitionId, contact: { email: 'ada@example.org' } });

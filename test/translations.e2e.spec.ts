@@ -306,7 +306,7 @@ describe('the page', () => {
     expect(JSON.parse(count).texts.counted).toBe('0 Unterschriften');
   });
 
-  it('marks texts in another language than its own words, and shows those that are not translated', async () => {
+  it('marks texts whose language differs from that of the page, and shows those that are not translated', async () => {
     await call(client, 'organization.update-organization', { language: 'de' });
     const translations = { pl: { title: 'Ratujmy rzekę' }, ar: { title: 'أنقذوا النهر' } };
     const fields = {

@@ -186,7 +186,7 @@ it('finds late events in order', async () => {
   expect(some.positions).toEqual([late + 2, late + 102]);
 });
 
-it('counts events of each kind between moments, in indexes alone', async () => {
+it('counts events of each kind in a period, using only indexes', async () => {
   const moments = [-10, 0, EVENTS / 4, EVENTS / 4, RARE - 1, 2 * EVENTS, 3 * EVENTS].map(
     (n) => new Date(at(n)),
   );

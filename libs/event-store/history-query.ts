@@ -157,7 +157,7 @@ const KINDS = `
 export type CountedKind = { recordType: string; type: string };
 
 /**
- * Counts an organization's events of each kind from each moment to the next, in indexes alone. Moments become positions, so an event
+ * Counts an organization's events of each kind from each moment to the next, using only indexes. Moments become positions, so an event
  * recorded in the milliseconds around one may be counted before or after it.
  *
  * @param moments in order.

@@ -87,7 +87,7 @@ export class Rewrapping {
     }
   }
 
-  /** Records that no key is wrapped with the previous master key any more. */
+  /** Records that no key is still wrapped with the previous master key. */
   async finish(): Promise<void> {
     await this.source.query('UPDATE key_check SET replaces = NULL WHERE check_value = $1', [
       this.keyring.ids[0],

@@ -21,7 +21,7 @@ import {
 } from './index.js';
 import { isLong } from '../../test/length.js';
 
-/** More than the buffers of a connection contain. */
+/** More than a connection's buffers hold. */
 const LARGE = 'x'.repeat(72).concat('\n').repeat(110_000);
 
 let directory: string;

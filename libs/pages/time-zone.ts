@@ -1,6 +1,6 @@
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-/** Offsets such as +02:00 are no time zones: they know no daylight saving time. */
+/** Offsets such as +02:00 are not time zones, because they have no daylight saving time. */
 const NAME = /^[A-Za-z][\w+-]*(?:\/[\w+-]+)*$/;
 const LOCAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d/;
 
@@ -33,7 +33,7 @@ export function localTime(timeZone: string, moment: Date): string {
  * If it never does, because they are set forward, as long after the change as the time is: 02:30 becomes 03:30.
  *
  * @param local `2027-06-30T22:00`, as `datetime-local` inputs send it; what follows the minute is ignored.
- * @returns undefined if it is no time.
+ * @returns undefined if it is not a time.
  */
 export function momentAt(timeZone: string, local: string): Date | undefined {
   const shown = LOCAL.test(local) ? Date.parse(`${local.slice(0, 16)}:00Z`) : Number.NaN;

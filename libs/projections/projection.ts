@@ -6,7 +6,7 @@ export type Projection<Event extends DomainEvent = DomainEvent> = {
   /** Kebab-case, unique in the product. */
   readonly name: string;
   /**
-   * Raise it if the tables change, or what events do to them, or if the program learns to read another type or shape.
+   * Raise it if the tables change, if events change them differently, or if the program can read another type or shape.
    * The new tables are built next to the old ones. So all instances that share tables read the same events, and may
    * skip what they cannot read.
    */

@@ -93,7 +93,7 @@ describe('a Redis Cluster', () => {
   it('gives two instances one budget, even after its scripts are lost', async () => {
     const [one, other] = [await open(cluster.url), await open(cluster.url)];
     for (const isLost of [false, true]) {
-      // If the machine is busy, a response can be late. Then an instance counts alone until Redis responds in time.
+      // If the machine is busy, a response can be late. Then an instance counts by itself until Redis responds in time.
       await eventually(async () => {
         await Promise.all([one.until('shared'), other.until('shared')]);
         for (const { logged } of [one, other]) logged.length = 0;

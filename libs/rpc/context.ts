@@ -20,9 +20,9 @@ export type RequestContext = {
    * @throws RpcError if the caller has lost access.
    */
   requireAccess?: () => Promise<readonly Guard[]>;
-  /** Called if the answer is that of an earlier, identical request. */
+  /** Called if the response is that of an earlier, identical request. */
   onReplay?: () => void;
-  /** The client's address and the website that it says it runs on, as sent. undefined: unknown. */
+  /** The client's address and the website that it claims to run on, as sent. undefined: unknown. */
   client?: { address: string | undefined; origin: string | undefined };
   /** Accepts work that must be done before the response is sent. Without this function, the operation waits for such work itself. */
   beforeAnswer?: (work: Promise<unknown>) => void;

@@ -117,7 +117,7 @@ const paginationSchema = recordSchema({
   hasMore: { type: 'boolean' },
 });
 
-/** Parts of many answers, under the names that generated clients show. */
+/** Parts of many responses, under the names that generated clients show. */
 export const sharedSchemas = {
   Actor: actorSchema,
   AttachedImage: imageSchema,

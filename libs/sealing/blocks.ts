@@ -8,7 +8,7 @@ import { type SignedTree, type Signers } from './signers.js';
 import { reachOf, readStoredTrees } from './stored-trees.js';
 
 /**
- * Events per block. PostgreSQL considers a client dead that computes hashes for seconds between two statements.
+ * Events per block. PostgreSQL considers a client dead if it computes hashes for seconds between two statements.
  * On a busy machine, that takes fifty times as long as on an idle one.
  */
 const LARGEST_BLOCK = 2_500;
@@ -27,7 +27,7 @@ export class Blocks {
   ) {}
 
   /**
-   * Adds the next events of the log to their organizations' trees and signs these.
+   * Adds the next events of the log to their organizations' trees and signs the trees.
    *
    * @param ifFree see `Sealer.seal`.
    */

@@ -82,7 +82,7 @@ export class Mending {
     });
   }
 
-  /** @returns why it stays quarantined; undefined if it is not any more. */
+  /** @returns why it stays quarantined; undefined if it no longer is. */
   private async examine(stored: StoredTree): Promise<Refusal | undefined> {
     const { organizationId } = stored;
     const base = baseOf(stored, this.signers, await reachOf(this.source, organizationId));

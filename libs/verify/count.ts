@@ -139,7 +139,7 @@ async function headOf(text: string, key: string) {
     throw new WrongLine('is not the beginning of a count certificate');
   const checkpoint = await openCheckpoint(note, key);
   if (checkpoint.organizationId !== organizationId)
-    throw new WrongLine('names another organization than its checkpoint');
+    throw new WrongLine('names a different organization from its checkpoint');
   return { checkpoint, petitionId, counted: new SignatureCount(petitionId) };
 }
 

@@ -9,7 +9,7 @@ type LineCode = 'line' | 'spelling' | 'foreign' | 'order' | 'personal' | 'digest
 type HistoryCode = TreeCode | 'missing' | 'late' | 'version' | 'unreadable' | 'revived';
 type TreeCode = 'tree' | 'root' | 'seals' | 'register';
 
-/** Escapes control and format characters, because what is verified could otherwise rewrite the terminal. */
+/** Escapes control and format characters, because the verified text could otherwise rewrite the terminal. */
 export const printable = (text: string) =>
   text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
 

@@ -37,7 +37,7 @@ export async function findAlteredRecipients(sql: Sql, days: number): Promise<str
   if (!first) return undefined;
   const what = first.are_other
     ? 'are not those that the history recorded when sending started'
-    : 'have other outcomes than the history recorded when sending ended';
+    : 'have different outcomes from those that the history recorded when sending ended';
   const more = count > 1 ? `, and of ${count - 1} more broadcasts` : '';
   return `The recipients of broadcast ${first.id} of organization ${first.organization_id}${more} ${what}.`;
 }

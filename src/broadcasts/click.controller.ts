@@ -26,7 +26,7 @@ export class ClickController {
     @Next() next: NextFunction,
   ): Promise<void> {
     if (!isId(broadcastId) || !/^[1-9]\d{0,2}$/.test(n)) return next();
-    // Previews and prefetching are no clicks.
+    // Previews and prefetching are not clicks.
     const purpose = request.get('sec-purpose') ?? request.get('purpose') ?? '';
     const isClick = request.method === 'GET' && !/prefetch/i.test(purpose);
     const url = await this.clicks.follow(broadcastId, Number(n), isClick ? request.ip : undefined);

@@ -18,7 +18,7 @@ type Confirmed = {
   organizationId: string;
   petitionId: string;
   signatureId: string;
-  /** What the mailbox's emails of the day are counted by. */
+  /** The key under which the mailbox's emails of the day are counted. */
   requestId: string;
   /** Whether the system confirmed it, because the petition requires no confirmation. */
   isAutomatic: boolean;

@@ -52,7 +52,7 @@ export function contactsCommands(program: Command): void {
       ).choices(['yes', 'no']),
     )
     .addOption(
-      new Option('--unknown <what>', 'refuse a file with unknown columns, or ignore these columns')
+      new Option('--unknown <what>', 'reject a file with unknown columns, or ignore these columns')
         .choices(['refuse', 'ignore'])
         .default('refuse'),
     )

@@ -4,7 +4,7 @@ import { type PrintedLinks } from '#libs/projections';
 import { type CustomValue } from '../fields/index.js';
 
 /**
- * Reasons to review what was sent: the hidden field was filled in; much came from the same network, or to the same page, within a
+ * Reasons to review a submission: the hidden field was filled in; many came from the same network, or to the same page, within a
  * short time; the proof of work was missing.
  */
 export const SUSPICIONS = ['HONEYPOT', 'MANY_FROM_NETWORK', 'MANY_AT_ONCE', 'NO_PROOF_OF_WORK'] as const;

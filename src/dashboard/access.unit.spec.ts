@@ -32,7 +32,7 @@ describe.each(PAGES.map((page) => [page.path === '' ? '(home)' : page.path, page
   (_, page) => {
     const { see = [], act, isHere = false } = TABLE[page.path] ?? {};
 
-    it('is shown to the roles in the table, and forbidden to all others', () => {
+    it('is shown to the roles in the table and forbidden to all others', () => {
       expect(TABLE).toHaveProperty([page.path]);
       expect(accessOfEach(page, 'show')).toEqual(
         ROLES.map((role) => [role, see.includes(role) ? 'allowed' : 'forbidden']),

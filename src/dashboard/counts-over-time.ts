@@ -16,7 +16,7 @@ type CountsOverTimeOptions = {
   /** What is counted: “Signatures”. */
   counted: string;
   days: readonly CountOfDay[];
-  /** What the sum of all days should reach, and what that sum is called. */
+  /** The goal for the sum of all days, and the name of that sum. */
   goal?: { title: string; value: number };
   /** Between the plot and the tables. */
   note?: Html | null;

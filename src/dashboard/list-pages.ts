@@ -100,7 +100,7 @@ export type ListOptions<Listed> = {
   ) => StreamedAnswer | Promise<StreamedAnswer>;
 };
 
-/** A filter with a few values, of which "all" is the first by default, or one that is typed. */
+/** A filter with a few values, or a typed one. By default, the first value is "all". */
 export type Filter = { name: string; label: string } & (
   | { choices: readonly Option[]; hasAll?: boolean }
   | { type: 'date' | 'search' }

@@ -221,7 +221,7 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
   await run(CreateBroadcast, {
     name: 'What comes next',
     content:
-      'Dear {{ contact.firstName | default: "friend" }},\n\nnext month we will hand over the signatures.',
+      'Dear {{ contact.firstName | default: "friend" }},\n\nNext month we will hand over the signatures.',
     audience: { listIds: [listId] },
   });
   const { invitationId } = await run<InviteMember, { invitationId: string }>(InviteMember, {

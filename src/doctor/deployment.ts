@@ -17,7 +17,7 @@ export type Deployment = {
 
 export type DeploymentWithDatabase = Deployment & { database: ReadOnlyDatabase };
 
-/** @returns what is well, if nothing was found. */
+/** @returns what is in order, if there are no findings. */
 export type Examine<Examined> = (
   deployment: Examined,
   found: Findings,

@@ -24,7 +24,7 @@ export const disk: Check = {
     const message = `${bytes(free)} are free on the disk of DATA_DIR.`;
     const advice =
       'Free up space, or move DATA_DIR while no server runs. If the disk is full, ' +
-      (config.databaseUrl === undefined ? 'writes fail.' : 'uploads of images fail.');
+      (config.databaseUrl === undefined ? 'writes fail.' : 'image uploads fail.');
     if (free < CRITICAL_SPACE) return found.problem(message, advice);
     return free < LOW_SPACE ? found.warning(message, advice) : message;
   },

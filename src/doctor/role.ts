@@ -11,7 +11,7 @@ type Rights = {
   foreign_tables: string[];
 };
 
-/** Privileges the application's role needs, and must not have: events are append-only. */
+/** Privileges that the application's role needs, and those that it must not have: events are append-only. */
 export const role: DatabaseCheck = {
   name: 'role',
   async examine({ database }, found) {

@@ -19,7 +19,7 @@ import {
 export type Range = readonly [first: number, last: number];
 
 const RECORD_INTERVAL_MS = 60_000;
-/** Different questions per event. If a key asks more in an hour, several events record them. */
+/** Different requests per event. If a key sends more in an hour, several events record them. */
 const MAX_READS = 500;
 
 type Taken = { organization_id: string; api_key_id: string; hour: Date; reads: CollectedRead[] };

@@ -49,7 +49,7 @@ export const images = new Resource({
   columns: { name: { type: 'text', index: true, search: true }, alt: { type: 'text', search: true } },
 });
 
-/** The smallest file that mail programs show: Outlook knows no WebP. Undefined if there is none. */
+/** The smallest file that mail programs show: Outlook does not support WebP. Undefined if there is none. */
 export function logoFileOf({
   hash,
   variants,

@@ -31,7 +31,7 @@ export const offlineCount: Decider<OfflineCount, OfflineCountEvent> = {
   },
 };
 
-/** Repeating it changes nothing. @throws RpcError NOT_FOUND if the count does not exist, or belongs to another petition than `of`. */
+/** Repeating it changes nothing. @throws RpcError NOT_FOUND if the count does not exist, or belongs to a petition other than `of`. */
 export function withdrawCount(state: OfflineCount, of?: string): OfflineCountEvent[] {
   if (state.status === 'UNKNOWN' || (of !== undefined && state.petitionId !== of))
     throw noSuch('offline-count');

@@ -25,7 +25,7 @@ function fromEarlier({ publicComments, formFields }: Partial<Earlier>): Partial<
   };
 }
 
-/** Clients of earlier versions know no approval, and see such comments as not shown. */
+/** Clients of earlier versions do not support approval, and see such comments as not shown. */
 export function asEarlier({ comments, form }: Later): Earlier {
   return { publicComments: comments === 'SHOWN', formFields: customFieldsOf(form) };
 }

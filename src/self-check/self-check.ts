@@ -20,7 +20,7 @@ const RETRY_SECONDS = 600;
  */
 const OWN_ROUNDS = 3;
 /**
- * No one waits for the check. So it pauses before each query as long as the last one took, up to this limit.
+ * No one waits for the check. Before each query, it pauses for as long as the last one took, up to this limit.
  */
 const LONGEST_REST_MS = 10_000;
 

@@ -61,7 +61,7 @@ export function nameSchemas(document: OpenAPIObject, known: Record<string, objec
       if (!names.has(JSON.stringify(schema))) register(`${nameOf(operation)}Error${status}`, schema);
   }
 
-  /** Refers to named schemas in all others, and in the definition of each other. */
+  /** Replaces named schemas with references, in all other schemas and in each other's definitions. */
   const refer = (value: unknown, isDefinition = false): unknown => {
     if (Array.isArray(value)) return value.map((element) => refer(element));
     if (typeof value !== 'object' || value === null) return value;

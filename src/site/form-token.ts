@@ -33,7 +33,7 @@ function macOf(keyring: Pick<Keyring, 'hash'>, petitionId: string, seconds: stri
   return keyring.hash('form', petitionId, seconds).subarray(0, MAC);
 }
 
-/** Identifies the text next to a checkbox, so that no one agrees to another one than they saw. */
+/** Identifies the text next to a checkbox, so that no one agrees to a text that they did not see. */
 export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 12);
 }

@@ -217,7 +217,7 @@ const MINUTE = {
   timeZoneName: 'short',
 } as const;
 
-/** What became of a petition that cannot be signed any more. */
+/** The outcome of a petition that can no longer be signed. */
 export function closedTitle(
   { outcome }: Pick<SitePetition, 'outcome'>,
   { outcomes, closed }: SiteWords,

@@ -9,7 +9,7 @@ export type SharedAnswer = {
   headers: Readonly<Record<string, string>>;
   body: Buffer;
   madeAt: number;
-  /** Its language, and all in which it exists, if it depends on the browser's. */
+  /** Its language, and all languages in which it exists, if it depends on the browser's. */
   language?: string;
   languages?: readonly string[];
 };

@@ -77,7 +77,7 @@ export type SitePetition = SiteForm & {
   content: Html | null;
   goal: number;
   signatures: number;
-  /** What became of it, once it is closed. */
+  /** Its outcome, once it is closed. */
   outcome: { is: Outcome; text: Html | null } | null;
   image: Picture | null;
   comments: readonly Comment[];

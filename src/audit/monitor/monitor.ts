@@ -86,7 +86,7 @@ export class Monitor {
       );
     }
     if (outcome === 'unproved') {
-      return alarm('The server’s tiles do not match its checkpoint. They are damaged or were manipulated.');
+      return alarm('The server’s tiles do not match its checkpoint. They are damaged or were tampered with.');
     }
     if (contradiction !== undefined) return alarm(`${CONTRADICTING}: ${contradiction}.`);
     return accept(true);

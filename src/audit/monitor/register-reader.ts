@@ -56,7 +56,7 @@ export class RegisterReader {
       throw error;
     }
     if (this.tree.size !== size || !areSame(this.tree.root(), root))
-      return 'The export of the register does not match its checkpoint. It is damaged or was manipulated.';
+      return 'The export of the register does not match its checkpoint. It is damaged or was tampered with.';
     this.readAt = this.now();
     return undefined;
   }

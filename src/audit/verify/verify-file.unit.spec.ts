@@ -401,10 +401,10 @@ describe('a line that is invalid in itself', () => {
     ['begins with white space', (line: string) => ` ${line}`],
     ['has white space between its members', (line: string) => line.replace(',', ', ')],
     ['has white space in its data', (line: string) => line.replace('"data":{', '"data":{ ')],
-    ['writes a number otherwise', (line: string) => line.replace('"version":1', '"version":1.0')],
-    ['writes a large number otherwise', (line: string) => line.replace('"schema":1', '"schema":1e0')],
-    ['writes a number in its data otherwise', (line: string) => line.replace('"The river"', '-0')],
-    ['writes a text otherwise', (line: string) => line.replace('The river', 'The\\u0020river')],
+    ['writes a number differently', (line: string) => line.replace('"version":1', '"version":1.0')],
+    ['writes a large number differently', (line: string) => line.replace('"schema":1', '"schema":1e0')],
+    ['writes a number in its data differently', (line: string) => line.replace('"The river"', '-0')],
+    ['writes a text differently', (line: string) => line.replace('The river', 'The\\u0020river')],
     ['escapes what needs no escape', (line: string) => line.replace('"thing"', '"\\u0074hing"')],
     ['has its members in another order', (line: string) => line.replace(/("version":1),(.*?),/, '$2,$1,')],
     [
@@ -546,7 +546,7 @@ describe('events of one stream, or about one person', () => {
   it.each([
     ['no one was erased', { 10: person, 20: unread }, 10],
     ['another person was erased', { 10: other, 20: nobody }, 10],
-    ['their record ended otherwise', { 10: person, 20: updated }, 10],
+    ['their record ended in another way', { 10: person, 20: updated }, 10],
     ['it is about no one', { 30: { ...unread, subjectId: null } }, 30],
     ['it is the later one of two', { 10: person, 15: { ...unread, subjectId: uuidv7() }, 20: erased }, 15],
   ] as [string, { [index: number]: Partial<Line> }, number][])(
@@ -838,7 +838,7 @@ describe('a checkpoint of five lines', () => {
     ['with an empty line', `\n${parts}`],
     ['as they stood in older checkpoints', parts.replace(/^/gm, 'part ')],
     ['with white space', parts.replace(/ /, '  ')],
-    ['with a number written otherwise', parts.replace(/^10 /, '010 ')],
+    ['with a number written differently', parts.replace(/^10 /, '010 ')],
     ['that are none', ''],
   ];
   it.each(IGNORED)('is verified without parts %s, with a warning', async (_, given) => {
@@ -882,7 +882,7 @@ describe('a checkpoint of five lines', () => {
   });
 
   it.each([
-    ['a false signature of the key beside its true one', note + false_, key],
+    ['a false signature of the key next to its true one', note + false_, key],
     ['… before it', `${text}\n${false_}${signer.line(text)}`, key],
     ['a signature of the key that is too short', `${note}${signer.line(text).slice(0, 60)}\n`, key],
     ['no signature under the name of the key', signed(text, ownSigner), key],

@@ -43,7 +43,7 @@ type Place = { reason: DuplicateReason; key: string; id: string };
 /** `other`: an earlier contact with the same key; null in the row that ends a statement. */
 type Row = { key: string; id: string; other: string | null };
 
-/** For each reason, the columns with its keys, and the key before all others. */
+/** For each reason, the columns that contain its keys, and a key lower than all others. */
 const KEYS: { [reason in DuplicateReason]: { columns: string[]; type: string; first: string } } = {
   NAME_AND_ZIP: { columns: ['name_key'], type: 'bigint', first: String(-(2n ** 63n)) },
   PHONE: { columns: ['phone_key', 'mobile_key'], type: 'integer', first: '0' },

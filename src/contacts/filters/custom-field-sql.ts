@@ -5,7 +5,7 @@ import { containsFolded, equalsFolded, startsWithFolded } from './folded-text.js
 
 /**
  * SQL: whether a row of the contacts of organization $1 matches a condition on a custom field. Values are JSON, by the id of
- * the field. A value of another type than the condition's does not match: a deleted field may have been replaced by one of
+ * the field. A value whose type differs from the condition's does not match: a deleted field may have been replaced by one of
  * another type with the same key.
  */
 export function customFieldSql(

@@ -225,7 +225,7 @@ const MAY_BE_OF_EMAIL =
 const DENIES =
   /^(no|not|non|dont|don|never|stop|un|out|kein|keine|keinen|nicht|nie|ab|ne|n|pas|plus|jamais|sans|sin|nunca)$|^(refus|abbestell|abmeld|unsub|desab|desins|block|black)/;
 
-/** Words about someone who left, or is to be left alone. */
+/** Words about someone who left, or wants to be left alone. */
 const LEAVING =
   /^(remov|left|leav|quit|cancel|withdr|revok|object|refus|declin|widerr|widerspr|austritt|ausgetreten|gekundigt|kundig|gestrichen|entfern|geloscht|raus$|retir|sorti|parti|oppos|radi[eé]|borra|elimin|renunci|opon)/;
 /** Words that may deny, or may be part of another name, such as "House no". */
@@ -318,7 +318,7 @@ function statusRefuses(name: string, cells: readonly string[]): boolean {
   return AMBIGUOUS.includes(name) && cells.some(mayRefuse) && !areCodes(cells);
 }
 
-/** Whether the column answers with yes or no if someone wants email. */
+/** Whether the column states with yes or no whether someone wants email. */
 function asksForConsent(column: string, cells: readonly string[]): boolean {
   const asked = folded(column).split(' ');
   const isAsked = asked.some((word) => WANTS.test(word)) && asked.some((word) => OF_EMAIL.test(word));

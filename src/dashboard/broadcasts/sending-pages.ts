@@ -192,7 +192,7 @@ export const sendingPages: PageDefinition[] = [
       },
       {
         name: ({ broadcasts }) => broadcasts.recipients.detail,
-        // Of an email that was sent, it is the message's id, which only the export contains.
+        // For an email that was sent, it is the message's id, which only the export contains.
         cell: ({ status, detail }, { words }) =>
           status === 'SENT' ? null : detail && detailIn(words, detail),
         exported: ({ detail }) => detail,

@@ -140,7 +140,7 @@ async function WritingOf(context: PageContext, record?: FormRecord): Promise<Htm
   return TextForm(form, { fields, button: posts.save, of: record });
 }
 
-/** The lists or tags that people get, of which there may be none. Null if the person may not assign them, or if none exist. */
+/** The lists or tags that people get; may be empty. Null if the person may not assign them, or if none exist. */
 async function GroupsOf(
   context: PageContext,
   kind: 'list' | 'tag',

@@ -173,7 +173,7 @@ function typedIn({ person, form }: PageContext, task: 'who' | 'mails' | 'pages')
   }
 }
 
-/** Adds `https://`, because browsers hide it, so most people type addresses without it. */
+/** Adds `https://`, which most people leave out because browsers hide it. */
 function typedAddress(form: FormInput, name: string): string | null {
   const address = form.typed(name);
   return address === null || /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${address}`;

@@ -46,7 +46,7 @@ function subjectIn(words: DashboardWords, subject: Subject | undefined, name: st
   return subject?.name ?? names[name] ?? name;
 }
 
-/** The comparison as text. Numbers have other words than times. */
+/** The comparison as text. Numbers and times have different words. */
 export function opIn(words: DashboardWords, subject: Subject | undefined, op: RowOp): string {
   const { ops, numberOps } = words.segments;
   return subject?.type === 'NUMBER' && (op === 'atLeast' || op === 'atMost') ? numberOps[op] : ops[op];

@@ -45,7 +45,7 @@ export class ContactUpdateRuns {
     const ending = run.ending();
     if (ending) throw ending;
   }
-  /** @returns what became of each contact. */
+  /** @returns the outcome for each contact. */
   private async update(
     changes: ContactChanges,
     ids: readonly string[],
@@ -58,7 +58,7 @@ export class ContactUpdateRuns {
       try {
         if (present.length > 0) await this.updates.update(inputOf(UpdatePage, changes, context), present);
       } catch (error) {
-        // One of them was deleted meanwhile. A group that was deleted ends the update.
+        // One of them was deleted in the meantime. A group that was deleted ends the update.
         if (attempt < MOST_ATTEMPTS && error instanceof RpcError && error.code === 'NOT_FOUND') continue;
         throw error;
       }

@@ -26,7 +26,8 @@ import { IMPORTED_TYPES, ImportedFile, StartImport } from './start-import.js';
 export class CreateImport extends ImportedFile {
   @OneOf(['fail', 'update'], {
     default: 'fail',
-    description: 'Whether a row fails or updates the contact if it exists with other details.',
+    description:
+      'What happens to a row whose contact exists with other details: it fails, or updates the contact.',
   })
   onConflict!: 'fail' | 'update';
 }

@@ -41,7 +41,7 @@ class UndoImportStep extends Input {}
 export type UndoPreview = { deleted: number; kept: number };
 
 /**
- * Undoes imports: deletes the contacts that an import created and that only its own events are about. The history tells
+ * Undoes imports: deletes the contacts that an import created, if no other events concern them. The history shows
  * which these are, because all events of an import have its id as their request. The outcomes of rows do not: they lack rows
  * that were stored just before a crash.
  */
@@ -214,7 +214,7 @@ export class ImportUndos {
     });
   }
 
-  /** Without contacts that this version cannot read, or whose events were altered. */
+  /** Leaves out contacts that this version cannot read, or whose events were altered. */
   private async load(
     organizationId: string,
     contactIds: readonly string[],

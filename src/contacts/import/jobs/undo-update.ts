@@ -28,7 +28,7 @@ type UndoAnswer = { changes: number; operationIds: string[] };
   name: 'contact.undo-update',
   object: 'undo',
   scope: SCOPE,
-  summary: 'Undo a change of tags and lists',
+  summary: 'Undo a change to tags and lists',
   description:
     'Removes the tags and lists that contact.update-contacts added, and adds those that it removed. Contacts that had a tag ' +
     'before the update keep it. Possible for 24 hours after the update ended. Requires the scope `tag:write` if the update changed ' +
@@ -105,7 +105,7 @@ export class UndoUpdateHandler implements ICommandHandler<UndoUpdate> {
     throw new RpcError('CONFLICT', message, { reason: 'UNDO_EXPIRED' });
   }
 
-  /** @throws RpcError NOT_FOUND if another request than contact.update-contacts has this id. */
+  /** @throws RpcError NOT_FOUND if the id belongs to another request than contact.update-contacts. */
   private async *reversals({ organizationId, updateId }: UndoUpdate): AsyncGenerator<Reversal> {
     const kinds = linkedKinds().filter(({ link }) => link.atErasure === 'ends');
     const known = new Set([
