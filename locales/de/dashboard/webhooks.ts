@@ -68,7 +68,7 @@ export const webhooks: typeof en = {
       notSecure: 'Zertifikat ungültig',
       ended: 'Verbindung abgebrochen',
       late: 'Zeitüberschreitung',
-      redirect: 'Weiterleitung wird nicht gefolgt',
+      redirect: 'Weiterleitungen nicht erlaubt',
       refused: 'Kein Erfolgsstatus (2xx)',
     },
     answer: 'Antwort',
