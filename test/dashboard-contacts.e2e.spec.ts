@@ -268,6 +268,41 @@ describe('choosing contacts in the list', () => {
     }
   });
 
+  it('unsubscribes those that are chosen, after naming their number', async () => {
+    const ids = [
+      await person('ada@example.org', { city: 'Turin', subscribed: true }),
+      await person('adam@example.org', { city: 'Turin', subscribed: true }),
+      await person('eve@example.org', { city: 'Milan', subscribed: true }),
+    ];
+    const subscribed = async () =>
+      Promise.all(
+        ids.map(async (contactId) => {
+          const { body } = await client.get('contact.get-contact', {
+            organizationId: client.organizationId,
+            contactId,
+          });
+          return body.data.subscribed;
+        }),
+      );
+    const { unsubscribing } = en.contacts.grouping;
+    const group = await shown('contacts/group?city=Turin&all=true');
+    const [, href] = /href="([^"]+\/unsubscribe\?[^"]+)"/.exec(group)!;
+    const path = href!.replaceAll('&amp;', '&');
+    for (const words of [en, de])
+      expect((await speaking(words).get(path)).text).toContain(
+        words.contacts.grouping.unsubscribing.title(2),
+      );
+    expect(await subscribed()).toEqual([true, true, true]);
+    const done = await editor.post(path, {});
+    expect(done.location).toBe(`${at('contacts?city=Turin')}&done=contacts.unsubscribed`);
+    expect((await editor.get(done.location!)).text).toContain(en.contacts.done.unsubscribed);
+    expect(await subscribed()).toEqual([false, false, true]);
+    await editor.post(at(`contacts/group/unsubscribe?contact=${ids[2]}`), {});
+    expect(await subscribed()).toEqual([false, false, false]);
+    // The page of one contact has its own form for this.
+    expect(await shown(`contacts/group?contact=${ids[2]}`)).not.toContain(unsubscribing.open);
+  });
+
   it('rejects an empty form, and contacts of another organization', async () => {
     const own = await person('ada@example.org');
     const empty = await editor.post(at(`contacts/group?contact=${own}`), { addTags: ' , ' });

@@ -72,6 +72,8 @@ export const TABLE: Record<string, PageEntry> = {
     acted: 422,
     form: () => ({ addTags: newName() }),
   },
+  // The same.
+  'contacts/group/unsubscribe': { see: EDITORS, act: EDITORS, isTrial: true, acted: 422 },
   // Without parameters, it undoes no update.
   'contacts/group/undo': { see: EDITORS, act: EDITORS, isTrial: true, acted: 422 },
   'contacts/duplicates': { see: EDITORS },

@@ -93,6 +93,21 @@ describe('update-contacts', () => {
     expect(await whole(id)).toMatchObject({ city: 'London', tags: [], lists: [] });
   });
 
+  it('unsubscribes contacts immediately, and records nothing about those who are not subscribed', async () => {
+    const [ada, bob] = [await create(), await create({ subscribed: false })];
+    const unsubscribe = { subscribed: false, addTags: ['Cold'] };
+    for (let n = 0; n < 2; n += 1) expect((await update([ada, bob], unsubscribe)).status).toBe(200);
+    expect(await typesOf(ada)).toEqual(['ContactCreated', 'ContactUnsubscribed']);
+    expect(await typesOf(bob)).toEqual(['ContactCreated']);
+    for (const id of [ada, bob]) expect(await whole(id)).toMatchObject({ subscribed: false, tags: ['Cold'] });
+    // Those that match are chosen once, so a filter by what changes is safe.
+    const eve = await create();
+    const matching = { subscribed: true };
+    const changed = await own.ask('contact.update-contacts', { matching, subscribed: false });
+    expect(changed).toEqual({ contacts: 1, operationId: null, updateId: null });
+    expect(await typesOf(eve)).toEqual(['ContactCreated', 'ContactUnsubscribed']);
+  });
+
   it('concurrent updates with the same new tag create it once', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => create()));
     const answers = await Promise.all(ids.map((id) => update([id], { addTags: ['Fresh'], city: 'Rome' })));
@@ -172,6 +187,11 @@ describe('update-contacts', () => {
 
     // A segment with more contacts is updated in the background.
     const { segmentId } = await segment({ field: 'email', op: 'startsWith', value: 'many-' });
+    const tooMany = await own.send('contact.update-contacts', { segmentId, subscribed: false });
+    expect([tooMany.status, JSON.stringify(tooMany.body)]).toEqual([
+      400,
+      expect.stringContaining('subscribed'),
+    ]);
     const headers = { 'Idempotency-Key': own.unique() };
     const changes = { segmentId, region: 'Lazio', addTags: ['Most'], removeTags: ['Many'] };
     const started = await own.send('contact.update-contacts', changes, { headers });

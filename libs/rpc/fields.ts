@@ -271,12 +271,15 @@ export function Id(options: FieldOptions = {}): PropertyDecorator {
   );
 }
 
-/** true or false. In a query, the words `true` and `false`. */
-export function Flag(options: FieldOptions = {}): PropertyDecorator {
+/** true or false. In a query, the words `true` and `false`. @param only the one that is accepted */
+export function Flag({ only, ...options }: FieldOptions & { only?: boolean } = {}): PropertyDecorator {
   return field(
     options,
-    { type: 'boolean' },
-    (value) => (typeof value === 'boolean' ? undefined : 'must be true or false'),
+    { type: 'boolean', ...(only === undefined ? {} : { enum: [only] }) },
+    (value) => {
+      if (only !== undefined) return value === only ? undefined : `must be ${only}`;
+      return typeof value === 'boolean' ? undefined : 'must be true or false';
+    },
     (value, source) => {
       // Spreadsheets write TRUE and FALSE.
       const word = source === 'query' && typeof value === 'string' ? value.toLowerCase() : undefined;

@@ -16,6 +16,8 @@ export type CommonFields = {
   region?: string | null;
   country?: string | null;
   customFields?: GivenValues | null;
+  /** No one is subscribed without their consent. */
+  subscribed?: false;
 };
 
 /** A step of an update after its fields. Not an operation. */
@@ -48,9 +50,9 @@ export class ContactUpdates {
    * @throws RpcError as `require`, and NOT_FOUND if a contact does not exist.
    */
   async update(command: Input & CommonFields, contactIds: readonly string[]): Promise<void> {
-    const { organizationId, context, zip, city, region, country, ...named } = command;
+    const { organizationId, context, zip, city, region, country, subscribed, ...named } = command;
     const values = await this.fields.read(organizationId, command.customFields);
-    const changes: ContactChanges = { zip, city, region, country, ...values };
+    const changes: ContactChanges = { zip, city, region, country, subscribed, ...values };
     await this.commands.run(command, async () => {
       await this.groups.requireChanged(command);
       return this.decide(command, contactIds, changes);

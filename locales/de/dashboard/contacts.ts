@@ -93,6 +93,14 @@ export const contacts: typeof en = {
       text: 'Hinzugefügte Tags und Listen werden entfernt, entfernte wieder hinzugefügt. Kontakte, bei denen sie inzwischen erneut geändert wurden, bleiben unverändert.',
       button: 'Änderung rückgängig machen',
     },
+    unsubscribing: {
+      open: 'Diese Kontakte abmelden',
+      title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} von E-Mails abmelden?`,
+      text: 'Sie erhalten dann keine E-Mails mehr von Ihnen. Das lässt sich nicht für alle gemeinsam rückgängig machen.',
+      button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} abmelden`,
+      tooMany: (most) =>
+        `Sie können höchstens ${most} Kontakte auf einmal abmelden. Gehen Sie zurück zur Liste und grenzen Sie die Suche ein.`,
+    },
     updating: 'Änderung von Kontakten',
     goingText: 'Sie können diese Seite verlassen. Die Änderung läuft im Hintergrund weiter.',
   },
@@ -253,5 +261,6 @@ export const contacts: typeof en = {
     undone: 'Der Import wird rückgängig gemacht.',
     grouped: 'Tags und Listen gespeichert.',
     ungrouped: 'Änderung der Tags und Listen rückgängig gemacht.',
+    unsubscribed: 'Kontakte abgemeldet.',
   },
 };

@@ -85,6 +85,14 @@ export const contacts = {
       text: 'Tags and lists that this change added are removed, and those that it removed are added. Contacts whose tags or lists have changed again since then are left as they are.',
       button: 'Undo change',
     },
+    unsubscribing: {
+      open: 'Unsubscribe these contacts',
+      title: (n: number) => `Unsubscribe ${counted('en-GB', n, 'contact', 'contacts')}?`,
+      text: 'They no longer receive your emails. You can’t undo this for all of them together.',
+      button: (n: number) => `Unsubscribe ${counted('en-GB', n, 'contact', 'contacts')}`,
+      tooMany: (most: string) =>
+        `You can unsubscribe up to ${most} contacts at a time. Go back to the list, and narrow your search.`,
+    },
     updating: 'Contact update',
     goingText: 'You can leave this page. The change continues in the background.',
   },
@@ -238,5 +246,6 @@ export const contacts = {
     undone: 'The import is being undone.',
     grouped: 'Tags and lists saved.',
     ungrouped: 'Change to tags and lists undone.',
+    unsubscribed: 'Contacts unsubscribed.',
   },
 };

@@ -1,6 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { invalid } from '#libs/rpc';
-import { ButtonLink, ConfirmForm, FormOf, SelectField, TextField } from '../parts.js';
+import { Actions, ButtonLink, ConfirmForm, FormOf, numberIn, SelectField, TextField } from '../parts.js';
 import { type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
 import { type Member } from '../people.js';
@@ -42,10 +42,7 @@ export const groupPage: PageDefinition = {
   show: async (context) => {
     const { grouping } = context.words.contacts;
     const chosen = chosenIn(context);
-    const { contacts } =
-      chosen.contactIds?.length === 0
-        ? { contacts: 0 }
-        : await context.api.run<{ contacts: number }>('contact.update-contacts', { ...chosen, dryRun: true });
+    const contacts = await countOf(context);
     const [first] = chosen.contactIds ?? [];
     const contact = first !== undefined && contacts === 1 ? await contactOf(context, first) : undefined;
     return context.view.page({
@@ -59,6 +56,7 @@ export const groupPage: PageDefinition = {
           ? html`<p>${grouping.none}</p>`
           : html`<div class="text">
               ${FormOf(context.form, { fields: await fieldsOf(context), button: grouping.button })}
+              ${contact ? null : Actions([ButtonLink(context.address, toUnsubscribe(context), grouping.unsubscribing.open, true)])}
             </div>`,
     });
   },
@@ -75,6 +73,32 @@ export const groupPage: PageDefinition = {
     if (chosen.contactIds?.length === 1) return { to: `contacts/${chosen.contactIds[0]}`, done };
     const list = toList(context);
     return { to: updateId === null ? list : withUpdate(list, updateId), done };
+  },
+};
+
+/** Unsubscribes the contacts that were chosen for `groupPage`. */
+export const unsubscribePage: PageDefinition = {
+  path: `${PATH}/unsubscribe`,
+  needs: 'contact:write',
+  show: async (context) => {
+    const { none, unsubscribing } = context.words.contacts.grouping;
+    const { title, text, button, tooMany } = unsubscribing;
+    const contacts = await countOf(context);
+    return context.view.page({
+      section: 'contacts',
+      back: { ...toContacts(context), href: context.address.path(toList(context)) },
+      title: title(contacts),
+      content:
+        contacts === 0
+          ? html`<p>${none}</p>`
+          : contacts > MOST_CHOSEN
+            ? html`<p>${tooMany(numberIn(context.words, MOST_CHOSEN))}</p>`
+            : ConfirmForm(context, { text, button: button(contacts), back: toList(context), isFinal: true }),
+    });
+  },
+  act: async (context) => {
+    await context.api.run('contact.update-contacts', { ...chosenIn(context), subscribed: false });
+    return { to: toList(context), done: 'contacts.unsubscribed' };
   },
 };
 
@@ -112,6 +136,18 @@ export function UngroupLink({ address, person, words }: PageContext, updateId = 
 
 function withUpdate(path: string, updateId: string): string {
   return `${path}${path.includes('?') ? '&' : '?'}${UPDATE}=${updateId}`;
+}
+
+function toUnsubscribe({ address }: PageContext): string {
+  return `${PATH}/unsubscribe?${address.search.toString()}`;
+}
+
+/** How many contacts were chosen. */
+async function countOf(context: PageContext): Promise<number> {
+  const chosen = chosenIn(context);
+  if (chosen.contactIds?.length === 0) return 0;
+  const dryRun = { ...chosen, dryRun: true };
+  return (await context.api.run<{ contacts: number }>('contact.update-contacts', dryRun)).contacts;
 }
 
 function chosenIn(context: PageContext): { contactIds?: string[]; matching?: object } {

@@ -32,7 +32,7 @@ import {
 } from './contact.js';
 import { ConsentsOf } from './consents.js';
 import { CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
-import { choosing, groupPage, UngroupLink, ungroupPage } from './group-page.js';
+import { choosing, groupPage, UngroupLink, ungroupPage, unsubscribePage } from './group-page.js';
 import { BelongingOf } from './groups-of-contact.js';
 
 /** No autocomplete: browsers would fill in the data of their user, not of the contact. */
@@ -111,6 +111,7 @@ export const contactPages: PageDefinition[] = [
     }),
   }),
   groupPage,
+  unsubscribePage,
   ungroupPage,
   contacts.shownWith(
     (context, found) => {

@@ -53,7 +53,7 @@ type UpdateAnswer = { contacts: number; operationId: string | null; updateId: st
   summary: 'Update many contacts',
   description:
     'Sets fields of many contacts to the same values, and adds or removes tags and lists. Send one of `contactIds`, ' +
-    '`segmentId` and `matching`. Changes only the fields you send; `null` clears a field. No one is subscribed or unsubscribed.\n\n' +
+    '`segmentId` and `matching`. Changes only the fields you send; `null` clears a field. No one is subscribed.\n\n' +
     'Up to 1,000 contacts are updated immediately. If one of the `contactIds` does not exist, nothing ' +
     'changes. Fields change first, for all contacts or for none, and then tags and lists, one at a time. ' +
     'After an error, you can safely send the request again.\n\n' +
@@ -104,6 +104,14 @@ export class UpdateContacts extends ContactChoice {
 
   @Text({ max: 500, optional: true, nullable: true })
   country?: string | null;
+
+  @Flag({
+    only: false,
+    optional: true,
+    description:
+      '`false` unsubscribes the contacts, up to 1,000 per request. You cannot undo this: subscribing someone again needs their consent.',
+  })
+  subscribed?: false;
 
   @Keyed({
     optional: true,
@@ -183,6 +191,14 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
     const ids = first.rows.map(({ id }) => id);
     if (ids.length === 0) return { contacts: 0, operationId: null, updateId: null };
     if (!first.next) return this.updateNow(command, ids);
+    // The previous release would run such an update without unsubscribing anyone.
+    if (command.subscribed !== undefined)
+      throw invalid([
+        {
+          path: 'subscribed',
+          message: `must be left out for more than ${MOST_UPDATED} contacts: choose fewer`,
+        },
+      ]);
 
     let contacts = 0;
     const lines = async function* (this: UpdateContactsHandler): AsyncGenerator<Uint8Array> {
