@@ -43,6 +43,9 @@ const start = () =>
 const sql = <Row>(text: string, values: unknown[] = []) =>
   deployment.database.source.query<Row[]>(text, values);
 
+/** Only bounds a failure. */
+const MOST_MS = 600_000 + BOTS * 120;
+
 /** A petition or a form, and its page. */
 type Target = { kind: 'petition' | 'form'; id: string; path: string };
 type Sent = { status: number; location: string | null; text: string };
@@ -180,36 +183,53 @@ it(`${PEOPLE} people sign and sign up by a share link while an instance is kille
   expect([rows.length, missing.filter(({ status }) => status !== 'IN_DOUBT')]).toEqual([everyone, []]);
 });
 
-it(`${BOTS.toLocaleString('en')} bots sign and sign up among ${PEOPLE} people: no bot counts, and no one else is rejected`, async () => {
-  const { petition, form } = await publish();
-  const network = '2001:db8:1:2::';
-  const bot = async (n: number) => {
-    const [target, other] = Math.floor(n / 10) % 2 === 0 ? [petition, form] : [form, petition];
-    const plausible = { email: `bot-${n}@example.com`, subscribe: 'yes' };
-    const ways: (() => Promise<Sent>)[] = [
-      () => press(n, target, plausible),
-      () => press(n, target, { ...plausible, website: 'https://spam.example' }),
-      () => press(n, target, plausible, `${network}${n.toString(16)}`),
-      () => press(n, target, { ...plausible, email: `one+${n}@example.com` }),
-      () => press(n, target, { ...plausible, email: 'same@example.com' }),
-      () => press(n, target, { ...plausible, token: tokenOf(target, 0) }),
-      () => press(n, target, { ...plausible, token: tokenOf(target, 25 * 3_600) }),
-      () => press(n, target, { ...plausible, token: tokenOf(other) }),
-      () => press(n, target, { ...plausible, firstName: `Buy https://spam.example/${n}` }),
-      // Guesses the link to confirm.
-      () => visit(n, `${target.path}/confirm/${Buffer.alloc(48, n).toString('base64url')}`, {}),
-    ];
-    return [n % ways.length, (await ways[n % ways.length]!()).status] as const;
-  };
-  const statuses = new Set<string>();
-  const honest: Promise<void>[] = [];
-  await inParallel(BOTS, AT_A_TIME, async (n) => {
-    const every = BOTS / PEOPLE;
-    if (n % every === 0) honest.push(walk(n / every, petition, form, ''));
-    statuses.add((await bot(n)).join(' '));
-  });
-  await Promise.all(honest);
-  expect([await counted(petition), await counted(form)]).toEqual([PEOPLE, PEOPLE]);
-  expect(await eventsOf('ContactCreated')).toBe(PEOPLE);
-  expect([...statuses].toSorted()).toEqual([]);
-});
+it(
+  `${BOTS.toLocaleString('en')} bots sign and sign up among ${PEOPLE} people: no bot counts, and no one else is rejected`,
+  async () => {
+    const { petition, form } = await publish();
+    const network = '2001:db8:1:2::';
+    const bot = async (n: number) => {
+      const [target, other] = Math.floor(n / 10) % 2 === 0 ? [petition, form] : [form, petition];
+      const plausible = { email: `bot-${n}@example.com`, subscribe: 'yes' };
+      const ways: (() => Promise<Sent>)[] = [
+        () => press(n, target, plausible),
+        () => press(n, target, { ...plausible, website: 'https://spam.example' }),
+        () => press(n, target, plausible, `${network}${n.toString(16)}`),
+        () => press(n, target, { ...plausible, email: `one+${n}@example.com` }),
+        () => press(n, target, { ...plausible, email: 'same@example.com' }),
+        () => press(n, target, { ...plausible, token: tokenOf(target, 0) }),
+        () => press(n, target, { ...plausible, token: tokenOf(target, 25 * 3_600) }),
+        () => press(n, target, { ...plausible, token: tokenOf(other) }),
+        () => press(n, target, { ...plausible, firstName: `Buy https://spam.example/${n}` }),
+        // Guesses the link to confirm.
+        () => visit(n, `${target.path}/confirm/${Buffer.alloc(48, n).toString('base64url')}`, {}),
+      ];
+      const way = n % ways.length;
+      return `${way} ${(await ways[way]!()).status}`;
+    };
+    const statuses = new Set<string>();
+    const honest: Promise<void>[] = [];
+    await inParallel(BOTS, AT_A_TIME, async (n) => {
+      const every = BOTS / PEOPLE;
+      if (n % every === 0) honest.push(walk(n / every, petition, form, ''));
+      statuses.add(await bot(n));
+    });
+    await Promise.all(honest);
+    expect([await counted(petition), await counted(form)]).toEqual([PEOPLE, PEOPLE]);
+    expect(await eventsOf('ContactCreated')).toBe(PEOPLE);
+    // On a busy machine, the form that was just opened arrives after two seconds, and is accepted.
+    expect([...statuses].filter((status) => status !== '5 200').toSorted()).toEqual([
+      ...['0 200', '1 200', '1 429', '2 200', '2 429', '3 200', '4 200'],
+      ...['5 422', '6 422', '7 422', '8 200', '9 404'],
+    ]);
+    await mail.settle();
+    const ids = new Map<string, Set<string>>();
+    for (const { to, content } of mail.accepted) {
+      const mailbox = to.replace(/\+[^@]*/, '');
+      // An email that timed out is sent again with the same id.
+      ids.set(mailbox, (ids.get(mailbox) ?? new Set()).add(/^Message-ID:\s*(\S+)/im.exec(content!)![1]!));
+    }
+    expect([...ids].filter(([, { size }]) => size > 3)).toEqual([]);
+  },
+  MOST_MS,
+);

@@ -1,7 +1,6 @@
-import { call, Public, randomAddress } from './petition-page.js';
+import { call, Public } from './petition-page.js';
 import { type Client } from './harness.js';
 import { eventually } from './processes.js';
-import { longIt } from './length.js';
 
 let people: Public;
 let client: Client;
@@ -278,23 +277,5 @@ describe('a sign-up form', () => {
     ).toBe(404);
     expect((await other.get('form.get-form', { formId: form.formId })).status).toBe(404);
     expect(await numbers(form)).toEqual([0, 1]);
-  });
-
-  longIt('counts honest people among 200 bots', async () => {
-    const form = await publish();
-    const bots: number[] = [];
-    for (let n = 0; n < 200; n += 10) {
-      const email = (m: number) => `bot${n + m}@example.org`;
-      const some = Array.from({ length: 10 }, (_, m) =>
-        send(form, { email: email(m), website: 'x' }, { from: '192.0.2.9', at: m % 2 }),
-      );
-      bots.push(...(await Promise.all(some)).map(({ status }) => status));
-    }
-    expect(new Set(bots)).toEqual(new Set([200]));
-    const honest = Array.from({ length: 5 }, (_, n) => `honest${n}@example.org`);
-    for (const email of honest)
-      expect((await send(form, { email }, { from: randomAddress() })).status).toBe(200);
-    for (const email of honest) await people.post(await people.linkTo(email), {});
-    expect((await numbers(form))[0]).toBe(5);
   });
 });

@@ -19,7 +19,7 @@ let origin: string;
 
 const LONG = 'Rettet die Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
 
-/** A Sign button and the count lie in the window, and are not covered. A string, because it runs in the page. */
+/** A Sign button and the count lie in the window, and are not covered. The title leaves half of it. A string, because it runs in the page. */
 const SEEN = `(() => {
   const isSeen = (element) => {
     const { left, right, top, bottom } = element.getBoundingClientRect();
@@ -30,11 +30,12 @@ const SEEN = `(() => {
   return {
     button: [...document.querySelectorAll('form .submit .button, .sign-bar .button')].some(isSeen),
     count: scrollY > 0 || [...document.querySelectorAll('[data-signatures]')].some(isSeen),
+    title: document.querySelector('h1').offsetHeight <= innerHeight / 2,
     innerScrolling: [...document.querySelectorAll('body *:not(textarea)')].some(scrolls),
     isTooWide: document.documentElement.scrollWidth > document.documentElement.clientWidth,
   };
 })()`;
-const ALL_SEEN = { button: true, count: true, innerScrolling: false, isTooWide: false };
+const ALL_SEEN = { button: true, count: true, title: true, innerScrolling: false, isTooWide: false };
 
 withChromium('in Chromium', () => {
   beforeAll(async () => {

@@ -94,6 +94,14 @@ export function Share(
   </section>`;
 }
 
+/** Longer titles are smaller, so that the first screen of a phone also shows what follows. */
+const LONG_TITLE = 80;
+
+/** @param lang the attributes, if its language is not that of the page */
+export function TitleOf(title: string, lang: Html | null = null): Html {
+  return html`<h1${title.length > LONG_TITLE ? html` class="long"` : null}${lang}>${title}</h1>`;
+}
+
 /** `lang`: the attributes of texts whose language is not that of the page. */
 type NoticeTexts = {
   title: string;

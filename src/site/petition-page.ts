@@ -13,6 +13,7 @@ import {
   Progress,
   progressTexts,
   Share,
+  TitleOf,
   urlOf,
 } from './parts.js';
 import { scriptsFor, SignFormOf } from './sign-form.js';
@@ -60,7 +61,7 @@ export function petitionPage({ organization, petition, form, words, proof, signe
     ...(isAgain ? { status: 422 } : signer ? {} : { seconds: CACHE_SECONDS }),
     content: html`<div class="wide columns">
       <article>
-        <h1${of('title')}>${title}</h1>
+        ${TitleOf(title, of('title'))}
         ${
           image
             ? html`<figure class="picture">${PictureOf({ picture: image, sizes: '(min-width:60rem) 42rem, 100vw' })}</figure>`

@@ -1,7 +1,7 @@
 import { html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
-import { dateIn, PictureOf } from './parts.js';
+import { dateIn, PictureOf, TitleOf } from './parts.js';
 import { type PostSubject, type SiteOrganization, type SitePost } from './site-types.js';
 
 type PostPageOptions = {
@@ -24,7 +24,7 @@ export function postPage({
     shared: { url, description, image, type: 'article' },
     seconds: 1,
     content: html`<article class="narrow">
-      <h1>${title}</h1>
+      ${TitleOf(title)}
       <p class="small">
         <time datetime="${publishedAt.toISOString()}">${words.published(dateIn(words, organization, publishedAt))}</time>
       </p>

@@ -1,6 +1,6 @@
 import { html } from '#libs/pages';
 import { type Page, pageOf } from './document.js';
-import { Share } from './parts.js';
+import { Share, TitleOf } from './parts.js';
 import { CACHE_SECONDS, type FormProps } from './petition-page.js';
 import { scriptsFor, SignFormOf } from './sign-form.js';
 
@@ -17,7 +17,7 @@ export function signUpPage({ organization, petition: signUp, form, words, proof 
     scripts: ['/site/page.js', ...scriptsFor(proof)],
     ...(isAgain ? { status: 422 } : { seconds: CACHE_SECONDS }),
     content: html`<div class="narrow">
-      <h1>${title}</h1>
+      ${TitleOf(title)}
       ${description === null ? null : html`<p class="lead">${description}</p>`}
       <section class="sheet" id="sign">
         ${

@@ -18,6 +18,7 @@ const OWN_STYLE = `
 .foot a{display:inline-block;padding:.6rem 0;color:inherit}
 .columns{display:grid;gap:var(--space-5)}
 html{scroll-padding-bottom:5rem}
+h1.long{font-size:calc(var(--text-4) + .25rem)}
 .sheet>h2,.embed h1{margin-bottom:var(--space-2);font-size:var(--text-3)}
 .sheet progress,.embed progress{margin-bottom:var(--space-3)}
 .sheet .field,.sheet .check,.embed .field,.embed .check{margin-bottom:var(--space-2)}
@@ -46,7 +47,7 @@ summary{color:var(--accent);font-weight:600}
 .paper th:last-child{width:22%}.paper th:nth-last-child(2){width:11%}
 .embed{padding:var(--space-3)}.embed main{padding:0}
 .embed h1{display:-webkit-box;overflow:hidden;-webkit-box-orient:vertical;-webkit-line-clamp:3}.embed .pair{grid-template-columns:2fr 3fr;align-items:end}
-@media (max-width:30rem){.sign-bar{margin-inline:calc(-1*var(--space-3));padding-inline:var(--space-3)}}
+@media (max-width:30rem){h1.long{font-size:calc(var(--text-3) + .25rem)}.sign-bar{margin-inline:calc(-1*var(--space-3));padding-inline:var(--space-3)}}
 @media (min-width:40rem){.pair{grid-template-columns:2fr 3fr;align-items:end}.list{grid-template-columns:repeat(auto-fill,minmax(18rem,1fr))}}
 @media (min-width:60rem){
 .columns{grid-template:auto 1fr/minmax(0,1fr) 24rem;gap:var(--space-5) var(--space-6)}
