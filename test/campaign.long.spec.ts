@@ -44,7 +44,7 @@ const sql = <Row>(text: string, values: unknown[] = []) =>
   deployment.database.source.query<Row[]>(text, values);
 
 /** Only bounds a failure. */
-const MOST_MS = 600_000 + BOTS * 120;
+const MOST_MS = 600_000 + BOTS * 300;
 
 /** A petition or a form, and its page. */
 type Target = { kind: 'petition' | 'form'; id: string; path: string };

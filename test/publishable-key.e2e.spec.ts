@@ -291,7 +291,7 @@ it(
     );
     expect(caught).toBeGreaterThan(BOTS / 6);
   },
-  600_000 + BOTS * 120,
+  600_000 + BOTS * 300,
 );
 
 it('secret keys get a warning in browsers, and CORS only for the websites of CORS_ORIGINS', async () => {
