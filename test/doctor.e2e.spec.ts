@@ -632,7 +632,7 @@ it('reports an unreachable bucket of images', async () => {
   expect(await images({ ...inBucket, STORAGE_URL: 's3://' })).toEqual([]);
   await store.stop();
   expect(await images(inBucket)).toEqual([
-    expect.stringMatching(/^problem The image store is unavailable: ECONNREFUSED\. Uploads fail/),
+    expect.stringMatching(/^problem The image storage is unavailable: ECONNREFUSED\. Uploads fail/),
   ]);
 });
 

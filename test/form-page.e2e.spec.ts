@@ -139,7 +139,7 @@ describe('a sign-up form', () => {
     });
   });
 
-  it('answers everyone alike, and confirming again changes details and resubscribes', async () => {
+  it('responds to everyone in the same way, and confirming again changes details and resubscribes', async () => {
     const form = await publish();
     const email = 'bob@example.org';
     const { contactId } = await call(client, 'contact.create-contact', {

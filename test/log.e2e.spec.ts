@@ -69,7 +69,7 @@ it('is one JSON object per line and one line per request, without keys, email ad
   }
 });
 
-/** Numbers of requests whose lines fill a pipe, and the server's own buffer in addition. */
+/** Numbers of requests whose lines fill a pipe, and those that also fill the server's own buffer. */
 const PIPE_FULL = 1_500;
 const MEMORY_FULL = 5_500;
 

@@ -84,7 +84,7 @@ it('signs like the page: pending until confirmed by email, then counted, with th
   expect(source).toBe('home');
   const [consent] = (await page.client.get('contact.list-consents', { contactId })).body.data;
   expect(consent).toMatchObject({ given: true, text: CONSENT, source: ORIGIN });
-  // Signing again is answered alike, whether they have signed or not.
+  // The response is the same whether they have signed or not.
   expect((await visitor.post(SIGN, fields, from(ORIGIN))).body).toEqual(answered.body);
 });
 

@@ -205,7 +205,7 @@ withChromium('in Chromium', () => {
       for (const { path } of [short, long])
         for (const width of [320, 360, 700]) {
           const { page: tab } = plain;
-          // The question and the long consent of the organization are in addition.
+          // The long page also has the organization's question and long consent text.
           const height = path === long.path ? 1_000 : 640;
           await tab.setViewportSize({ width, height });
           await tab.goto(`${origin}${path}/embed`);

@@ -424,7 +424,7 @@ describe('signing', () => {
       expect(answer.status).toBe(422);
       const faults = [...text.matchAll(/id="fields\.(\w+)-fault">([^<]*)</g)].map(([, ...found]) => found);
       const { faults: words } = LOCALES.en!.site;
-      // Optional fields are in the part that opens.
+      // Optional fields are in the section that expands.
       expect(faults).toEqual([
         ['born', words.date],
         ['volunteer', words.unchecked],

@@ -82,7 +82,7 @@ function headersFor(code: ErrorCode, body: string): Record<string, string | numb
 export function clientFault({ code }: NodeJS.ErrnoException): string {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time. Send it again.';
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return `The request line and headers are larger than ${http.maxHeaderSize} bytes: send less in them.`;
+    return `The request line and headers are larger than ${http.maxHeaderSize} bytes. Shorten them.`;
   }
   return 'This is not a valid HTTP request.';
 }

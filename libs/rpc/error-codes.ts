@@ -21,7 +21,7 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 
 export const ERROR_CODES = Object.keys(ERROR_STATUS) as ErrorCode[];
 
-/** An explanation, and the fields that such an error has in addition. */
+/** An explanation, and the additional fields of such an error. */
 type Reason = string | { text: string; fields: ReasonFields };
 type ReasonFields = { readonly [name: string]: { readonly description: string; readonly example: string } };
 export type Reasons = { readonly [code in ErrorCode]?: { readonly [reason: string]: Reason } };

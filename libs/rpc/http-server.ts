@@ -323,7 +323,7 @@ export class ServerLife {
     if (socket.writableEnded) return;
     // The parser did not stop at the end of a request.
     if (this.full.has(socket) && !timedOut) return;
-    // Without a request on this connection, a response could be taken for that of the next request.
+    // Without a request on this connection, a response could be mistaken for that of the next request.
     const isSilent = timedOut && (socket as Socket).bytesRead === 0;
     if (isSilent || !socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
@@ -343,7 +343,7 @@ export class ServerLife {
       return;
     }
     if (last && (last.headersSent || this.running.get(socket as Socket)!.size > 1)) {
-      // A second response would be taken for part of the first.
+      // A second response would be mistaken for part of the first.
       socket.destroy();
       return;
     }

@@ -283,7 +283,7 @@ describe('a streamed body', () => {
     [400, 'an unknown parameter', '?bytes=1', {}],
     [415, 'another type', '', { 'Content-Type': 'application/json' }],
     [415, 'no type', '', { 'Content-Type': '' }],
-    [415, 'a type that only begins alike', '', { 'Content-Type': 'text/plainer' }],
+    [415, 'a type that only begins in the same way', '', { 'Content-Type': 'text/plainer' }],
     [415, 'another charset', '', { 'Content-Type': 'text/plain; charset=utf-16' }],
     [415, 'a compressed body', '', { 'Content-Encoding': 'br' }],
   ])('%s for %s', async (status, _, path, headers) => {

@@ -91,7 +91,7 @@ export class BucketStorage extends Storage {
     } catch (error) {
       // A network error has a code, an error response of the store has a name.
       const { code, name } = error as NodeJS.ErrnoException;
-      throw new StorageUnreachable(`The image store is unavailable: ${code ?? name}.`, { cause: error });
+      throw new StorageUnreachable(`The image storage is unavailable: ${code ?? name}.`, { cause: error });
     }
   }
 }

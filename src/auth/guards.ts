@@ -86,7 +86,7 @@ export class AuthenticationGuard implements CanActivate {
     const found = await this.publishable.find(key);
     const { origin } = request.headers;
     if (!found) request.refusal = UNKNOWN_KEY;
-    // Browsers always send it, so programs without a browser must at least pretend.
+    // Browsers always send it, so programs without a browser must at least send one.
     else if (origin === undefined || !found.origins.includes(origin)) request.refusal = WRONG_ORIGIN;
     else {
       this.crossOrigin.allow(origin, response);

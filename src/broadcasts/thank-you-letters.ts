@@ -15,7 +15,7 @@ import {
 } from '../petitions/index.js';
 import { type Blocked, MessageBuilder, type MessageTemplate, NOBODY, notReady } from './message-builder.js';
 
-/** Without them, broadcasts cannot be sent, but this email answers a signature. */
+/** Without them, broadcasts cannot be sent, but this email responds to a signature. */
 const NOT_NEEDED: readonly Blocked['blocker'][] = ['NO_POSTAL_ADDRESS'];
 
 /** Milliseconds for the emails of one request. One thread checks those of all organizations. */

@@ -208,7 +208,7 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
     };
   }
 
-  /** The record's page, which ends with its activity. @param load what it shows in addition. */
+  /** The record's page, which ends with its activity. @param load what else it shows. */
   function shownWith<Beside>(
     load: (context: PageContext, found: Promise<Shows>) => Promise<Beside>,
     content: (context: PageContext, record: Shows, steps: Steps, beside: Beside) => Content,

@@ -57,7 +57,7 @@ export class ImageFiles {
     }
     return () => {
       if (performance.now() - begun > UPLOAD_SECONDS * 1_000)
-        throw unavailable('The image store took too long to respond.');
+        throw unavailable('The image storage took too long to respond.');
     };
   }
 
@@ -141,7 +141,7 @@ export async function inStore<Answer>(work: () => Promise<Answer>): Promise<Answ
   try {
     return await work();
   } catch (error) {
-    if (error instanceof StorageUnreachable) throw unavailable('The image store cannot be reached.', error);
+    if (error instanceof StorageUnreachable) throw unavailable('The image storage cannot be reached.', error);
     throw error;
   }
 }

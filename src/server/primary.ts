@@ -88,7 +88,7 @@ export function lead(processes: number, program: string): void {
 
 /**
  * Returns a function that closes the last connection that was handed to a process. Node.js closes its own copy when the process
- * confirms that it has received the connection. If the process is killed before that, the client would wait forever.
+ * confirms that it has received the connection. If the process were killed before that, the client would wait forever.
  */
 function trackHandovers(child: ChildProcess): () => void {
   let last: { close(): void } | undefined;

@@ -182,7 +182,7 @@ export function LanguagesOf(
   </nav>`;
 }
 
-/** More languages are in a part that opens. */
+/** More languages are in a section that expands. */
 const MAX_IN_LINE = 4;
 
 export function isPetition(form: SiteForm): form is SitePetition {

@@ -206,7 +206,7 @@ function isName(field: string | undefined): boolean {
   return field === 'firstName' || field === 'lastName';
 }
 
-/** Required fields and the name are in view; all others are in a part that opens, so that the button is in view too. */
+/** Required fields and the name are in view; all others are in a section that expands, so that the button is in view too. */
 function isInView({ field, required }: Asked): boolean {
   return required || isName(field);
 }
