@@ -155,7 +155,7 @@ describe('a changed certificate proves nothing, and the reason is named', () => 
     [
       'a signature is missing',
       () => without(eventAt()),
-      /^Line \d+ does not follow the event before|^Line \d+ is not a complete subtree/,
+      /^Line \d+ does not follow the previous event|^Line \d+ is not a complete subtree/,
     ],
     ['a hash is missing', () => without(1), /^Line \d+ is not a complete subtree|^The lines do not lead/],
     [
@@ -166,7 +166,7 @@ describe('a changed certificate proves nothing, and the reason is named', () => 
     [
       'a signature became a hash',
       () => lines.with(eventAt(), leafOf(lines[eventAt()]!)),
-      /^Line \d+ does not follow the event before/,
+      /^Line \d+ does not follow the previous event/,
     ],
     [
       'a withdrawal became a signature',

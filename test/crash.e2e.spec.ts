@@ -72,7 +72,7 @@ describe(`kill -9 in the middle of ${MANY} creates`, () => {
     const server = await serverThatStays();
     const ids: string[] = [];
     await inParallel(MANY, AT_A_TIME, async (n) => {
-      // A busy machine may answer 503, after which a client repeats its request.
+      // A busy machine may return 503, after which a client repeats its request.
       await eventually(async () => {
         const { status, body } = await create(server, n);
         expect([status, body.error]).toEqual([200, undefined]);

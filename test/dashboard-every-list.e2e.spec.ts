@@ -201,7 +201,7 @@ function newAddress(): string {
 
 /**
  * The history pages backwards (`dashboard-history.e2e.spec.ts`), the outbox lists files (`outbox.e2e.spec.ts`), and a contact's
- * export is no list: it contains everything about the person.
+ * export is not a list: it contains everything about the person.
  */
 const APART = ['history', 'outbox', 'contacts/:contact'];
 

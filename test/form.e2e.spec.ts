@@ -124,7 +124,7 @@ it.each([
   ['21 fields', { fields: Array(21).fill({ field: 'zip' }) }, 'fields'],
   ['21 lists', { listIds: Array.from({ length: 21 }, (_, n) => `${n}`) }, 'listIds'],
   ['no object for the consent', { consent: 'yes' }, 'consent'],
-  ['a link that is no web address', { thankYou: { nextUrl: 'javascript:1' } }, 'thankYou.nextUrl'],
+  ['a link that is not a web address', { thankYou: { nextUrl: 'javascript:1' } }, 'thankYou.nextUrl'],
 ])('create-form returns 400 for %s and names it', async (_, fields, path) => {
   const { status, body } = await create(fields);
   expect([status, body.error.issues?.[0]?.path]).toEqual([400, path]);

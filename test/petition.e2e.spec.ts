@@ -114,8 +114,8 @@ describe('create-petition', () => {
     ['a slug of 81 characters', { slug: 'x'.repeat(81) }, 'slug'],
     ['a slug that ends with a hyphen', { slug: 'save-' }, 'slug'],
     ['another confirmation', { confirmation: 'SMS' }, 'confirmation'],
-    ['form fields that are no list', { formFields: {} }, 'formFields'],
-    ['form fields that are no objects', { formFields: ['a'] }, 'formFields.0'],
+    ['form fields that are not a list', { formFields: {} }, 'formFields'],
+    ['form fields that are not objects', { formFields: ['a'] }, 'formFields.0'],
     ['a form field without an id', { formFields: [{ required: true }] }, 'formFields.0.fieldId'],
     [
       'an unknown part of a form field',

@@ -27,7 +27,7 @@ it('of two times, takes the first one; a time that does not exist is later by th
   ]);
 });
 
-it.each(['', 'soon', '2027-13-01T00:00', '2027-01-01'])('%j is no time', (text) => {
+it.each(['', 'soon', '2027-13-01T00:00', '2027-01-01'])('%j is not a time', (text) => {
   expect(momentAt('UTC', text)).toBeUndefined();
 });
 

@@ -28,7 +28,7 @@ export class SignatureCount {
     const data = own as { petitionId?: unknown; signatureIds?: unknown };
     if (data.petitionId !== this.petitionId) return 'belongs to another petition';
     if (version !== (this.versions.get(streamId) ?? 0) + 1)
-      return `has version ${version}: an event before is missing`;
+      return `has version ${version}: an earlier event is missing`;
     if (type === INVALIDATED || type === RESTORED) {
       if (!Array.isArray(data.signatureIds)) return 'has no signatureIds';
       for (const id of data.signatureIds.map(String)) {
@@ -119,7 +119,7 @@ class Certificate {
     const line = parseLine(text);
     const { position, type, digest } = eventOf(line, checkpoint.organizationId);
     if (line.previousPosition !== this.position || position <= this.position)
-      throw new WrongLine('does not follow the event before: an event was removed or inserted');
+      throw new WrongLine('does not follow the previous event: an event was removed or inserted');
     if (line.personal !== null) throw new WrongLine('has readable personal data');
     if (!COUNTED.includes(type)) throw new WrongLine(`has the type ${type}`);
     if (this.tree.size >= checkpoint.size || position > checkpoint.position)

@@ -12,7 +12,7 @@ export type ImageFilesStoredEvent = {
   data: { imageId: string; files: StoredFile[] };
 };
 
-/** What the history says about the bytes that pages show. A stream next to the image's own, which is not a record and has no state. */
+/** What the history records about the bytes that pages show. A stream next to the image's own, which is not a record and has no state. */
 export const imageFiles = {
   streamType: 'image-files',
   events: { ImageFilesStored: true },

@@ -105,7 +105,7 @@ export type SitePost = {
 /** The petition that a post is about. */
 export type PostSubject = Pick<SitePetition, 'title' | 'path' | 'isOpen'>;
 
-/** Fields of the form that are no custom fields. */
+/** Fields of the form other than custom fields. */
 const TEXT_FIELDS = ['email', ...STANDARD_FIELDS] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];
 export type Values = Partial<Record<TextField, string>> & { appearance?: Appearance; subscribe?: boolean };

@@ -108,7 +108,7 @@ export function countryName(language: string, stored: string): string {
 /**
  * The countries for a form, with their codes as values, in the order of their names.
  *
- * @param stored the present value. It stays as it was entered: as the value of its country, or first if it is none.
+ * @param stored the current value. It stays as it was entered: as the value of its country, or first if it is none.
  */
 export function countryChoices(language: string, stored?: string | null): { value: string; text: string }[] {
   const names = namesIn(language);

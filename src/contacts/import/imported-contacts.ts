@@ -323,7 +323,7 @@ function inColumns(read: ReadLine): ReadLine {
   return { ...read, problem };
 }
 
-/** Whether one of the tags or lists of an NDJSON line says that this person gets no email. */
+/** Whether one of the tags or lists of an NDJSON line states that this person gets no email. */
 function namesRefusal(fields: Readonly<Record<string, unknown>>): boolean {
   return [...namingColumns.keys()].some((column) => {
     const given = fields[column];

@@ -242,7 +242,7 @@ it.each([
 });
 
 it.each(['vip', 'Post office', 'Norway', 'Newsletter', 'Contact 2024', 'Baja California', 'No. 5', 'opt-in'])(
-  'a tag %s is no refusal',
+  'a tag %s is not a refusal',
   (tag) => expect(isOptOutWord(tag)).toBe(false),
 );
 

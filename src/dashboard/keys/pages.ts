@@ -23,7 +23,7 @@ import { type PageContext } from '../page-context.js';
 import { sectionAbout } from '../sections.js';
 
 const DEFAULT_RATE = 10;
-/** A choice that is no scope: everything may be read. */
+/** A choice that is not a scope: everything may be read. */
 const READ_ALL = '*:read';
 /** Seconds, within the limit of the operation. */
 const OVERLAPS = ['0', '3600', '86400'];

@@ -219,7 +219,7 @@ func open(note, given, export string) checkpoint {
 		own, _ := fromBase64(signature)
 		demand(last.signed(statement, own), none, "a false successor")
 		next, isKey := parseKey(to)
-		demand(isKey, none, "a successor that is no key")
+		demand(isKey, none, "a successor that is not a key")
 		last = keyOf(k.name, next.bytes)
 		if _, isSigned := openNote(note, last); isSigned {
 			signer := last
