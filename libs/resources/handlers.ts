@@ -1,44 +1,11 @@
 import { type Type } from '@nestjs/common';
-import { CommandHandler, QueryHandler } from '@nestjs/cqrs';
 import { type DomainEvent } from '#libs/event-store';
 import { type Condition } from '#libs/projections';
-import { type Input, type InputClass } from '#libs/rpc';
+import { handlerOf, type Input, type InputClass } from '#libs/rpc';
 import { Linking } from './linking.js';
 import { ResourceCommands } from './resource-commands.js';
 import { type Resource } from './resource.js';
 import { type ListQuery, Resources } from './resources.js';
-
-/** The handler of a command on records. */
-function commandHandler<Command extends Input>(
-  input: InputClass<Command>,
-  execute: (commands: ResourceCommands, command: Command) => Promise<object>,
-): Type {
-  @CommandHandler(input)
-  class Handler {
-    constructor(readonly commands: ResourceCommands) {}
-
-    execute(command: Command): Promise<object> {
-      return execute(this.commands, command);
-    }
-  }
-  return Handler;
-}
-
-/** The handler of a query of records. */
-function queryHandler<Query extends Input>(
-  input: InputClass<Query>,
-  execute: (resources: Resources, query: Query) => Promise<object>,
-): Type {
-  @QueryHandler(input)
-  class Handler {
-    constructor(readonly resources: Resources) {}
-
-    execute(query: Query): Promise<object> {
-      return execute(this.resources, query);
-    }
-  }
-  return Handler;
-}
 
 /** The handler of an operation that creates a record. @param event returns the new record's first event. */
 export function createHandler<Command extends Input & { name: string }, Event extends DomainEvent>(
@@ -46,7 +13,9 @@ export function createHandler<Command extends Input & { name: string }, Event ex
   resource: Resource<object, Event>,
   event: (command: Command) => NoInfer<Event>,
 ): Type {
-  return commandHandler(input, (commands, command) => commands.create(resource, command, event(command)));
+  return handlerOf(input, [ResourceCommands], (command, commands) =>
+    commands.create(resource, command, event(command)),
+  );
 }
 
 /** The handler of an operation that creates a copy of a record. @param event returns the copy's first event. */
@@ -59,14 +28,14 @@ export function duplicateHandler<
   resource: Resource<State, Event>,
   event: (state: State, command: Command) => NoInfer<Event>,
 ): Type {
-  return commandHandler(input, (commands, command) =>
+  return handlerOf(input, [ResourceCommands], (command, commands) =>
     commands.duplicate(resource, command, (state) => event(state, command)),
   );
 }
 
 /** The handler of an operation that returns a record, or its past state at `asOf`. */
 export function getHandler(input: InputClass, resource: Resource): Type {
-  return queryHandler(input, (resources, query) => resources.get(resource, query));
+  return handlerOf(input, [Resources], (query, resources) => resources.get(resource, query));
 }
 
 /** The handler of an operation that returns a page of records. */
@@ -75,7 +44,9 @@ export function listHandler<Query extends Input & ListQuery>(
   resource: Resource,
   conditions: (query: Query) => readonly (Condition | undefined)[],
 ): Type {
-  return queryHandler(input, (resources, query) => resources.list(resource, query, conditions(query)));
+  return handlerOf(input, [Resources], (query, resources) =>
+    resources.list(resource, query, conditions(query)),
+  );
 }
 
 /** The handler of an operation that changes a record and returns it. */
@@ -84,7 +55,7 @@ export function changeHandler<Command extends Input, State extends object, Event
   resource: Resource<State, Event>,
   decide: (state: State, command: Command) => NoInfer<Event>[],
 ): Type {
-  return commandHandler(input, (commands, command) =>
+  return handlerOf(input, [ResourceCommands], (command, commands) =>
     commands.change(resource, command, (state) => decide(state, command)),
   );
 }
@@ -95,7 +66,7 @@ export function deleteHandler<State extends object, Event extends DomainEvent>(
   resource: Resource<State, Event>,
   decide: (state: State) => NoInfer<Event>[],
 ): Type {
-  return commandHandler(input, (commands, command) => commands.end(resource, command, decide));
+  return handlerOf(input, [ResourceCommands], (command, commands) => commands.end(resource, command, decide));
 }
 
 /** The handler of an operation that links a record to people and returns it. */
@@ -109,19 +80,9 @@ function linkingHandler(method: 'add' | 'remove') {
     input: InputClass<Command>,
     resource: Resource,
     subjectIds: (command: Command) => readonly string[],
-  ): Type => {
-    @CommandHandler(input)
-    class Handler {
-      constructor(
-        readonly linking: Linking,
-        readonly commands: ResourceCommands,
-      ) {}
-
-      async execute(command: Command): Promise<object> {
-        const outcome = await this.linking[method](resource, command, subjectIds(command));
-        return this.commands.look(resource, command, outcome);
-      }
-    }
-    return Handler;
-  };
+  ): Type =>
+    handlerOf(input, [Linking, ResourceCommands], async (command, linking, commands) => {
+      const outcome = await linking[method](resource, command, subjectIds(command));
+      return commands.look(resource, command, outcome);
+    });
 }

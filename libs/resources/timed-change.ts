@@ -1,8 +1,7 @@
 import { Injectable, type Type } from '@nestjs/common';
-import { CommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader } from '#libs/commands';
 import { type Decider, type DomainEvent, type RecordedEvent } from '#libs/event-store';
-import { Input, OperationRunner, systemInput } from '#libs/rpc';
+import { handlerOf, Input, OperationRunner, systemInput } from '#libs/rpc';
 import { type Due, type Subscription, Subscriptions, type Timer } from '#libs/subscriptions';
 
 type Declaration<State extends object, Event extends DomainEvent> = {
@@ -63,16 +62,9 @@ export function timedChange<State extends object, Event extends DomainEvent>({
     moment!: Date;
   }
 
-  @CommandHandler(ChangeNow)
-  class Handler {
-    constructor(readonly commands: Commands) {}
-
-    async execute(command: ChangeNow): Promise<void> {
-      await this.commands.change(decider, command, command.recordId, (state) =>
-        decide(state, command.moment),
-      );
-    }
-  }
+  const handler = handlerOf(ChangeNow, [Commands], (command, commands) =>
+    commands.change(decider, command, command.recordId, (state) => decide(state, command.moment)),
+  );
 
   @Injectable()
   class Alarm implements Timer {
@@ -85,5 +77,5 @@ export function timedChange<State extends object, Event extends DomainEvent>({
     }
   }
 
-  return { subscription: Schedule, timer: Alarm, handler: Handler };
+  return { subscription: Schedule, timer: Alarm, handler };
 }

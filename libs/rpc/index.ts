@@ -16,6 +16,7 @@ export {
 export { Documented, documentRoutes } from './documented.js';
 export { undeclaredErrors } from './declared-errors.js';
 export { ErrorFilter } from './error-filter.js';
+export { handlerOf } from './handler.js';
 // `export *`, because modules extend its `ModuleReasons`.
 export * from './error-codes.js';
 export { type Issue, idFieldOf, noSuch, RpcError } from './errors.js';

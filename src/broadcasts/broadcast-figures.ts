@@ -1,13 +1,11 @@
-import { Injectable } from '@nestjs/common';
-import { type ResourceRecord } from '#libs/resources';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { type ResourceRecord, Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
 import { DataSource } from 'typeorm';
 import { type BroadcastStatus } from './broadcast.js';
 import { broadcasts } from './broadcasts.js';
 import { Clicks } from './clicks.js';
 import { Recipients, type SendingFigures } from './recipients.js';
-
-export type BroadcastRecord = ResourceRecord;
 
 /** A broadcast as operators see it. */
 export type BroadcastStatusRecord = {
@@ -21,32 +19,18 @@ export type BroadcastStatusRecord = {
 
 /** Adds the current results of the recipients to records. The history does not have them. */
 @Injectable()
-export class BroadcastFigures {
+export class BroadcastFigures implements OnModuleInit {
   constructor(
+    private readonly resources: Resources,
     private readonly source: DataSource,
     private readonly recipients: Recipients,
     private readonly clicks: Clicks,
   ) {}
 
-  async of(record: ResourceRecord): Promise<BroadcastRecord> {
-    const [filled] = await this.ofAll([record]);
-    return filled!;
-  }
-
-  /** The figures of one organization's broadcasts. */
-  async ofAll(records: readonly ResourceRecord[]): Promise<BroadcastRecord[]> {
-    const started = records.filter(({ recipients }) => recipients !== null);
-    const sendings = await this.sendingsOf(started);
-    const organizationId = records[0]?.organizationId ?? '';
-    const figures = await this.recipients.figures(organizationId, [...sendings.values()]);
-    const counting = started.filter(({ countClicks }) => countClicks === true).map(({ id }) => id);
-    const clicks = counting.length > 0 ? await this.clicks.of(organizationId, counting) : undefined;
-    return records.map((record) => {
-      const found = figures.get(sendings.get(record.id) ?? '');
-      if (!found) return record;
-      const { waitsFor: _, ...recipients } = found;
-      return { ...record, recipients, clicks: clicks?.get(record.id) ?? null };
-    });
+  onModuleInit(): void {
+    this.resources.completeBy(broadcasts, (organizationId, records, past) =>
+      past ? undefined : this.complete(organizationId, records),
+    );
   }
 
   /**
@@ -73,8 +57,22 @@ export class BroadcastFigures {
     return { broadcastId: id, ...record, recipients, waitsFor };
   }
 
+  private async complete(organizationId: string, records: readonly ResourceRecord[]): Promise<void> {
+    const started = records.filter(({ recipients }) => recipients !== null);
+    const sendings = await this.sendingsOf(started);
+    const figures = await this.recipients.figures(organizationId, [...sendings.values()]);
+    const counting = started.filter(({ countClicks }) => countClicks === true).map(({ id }) => id);
+    const clicks = counting.length > 0 ? await this.clicks.of(organizationId, counting) : undefined;
+    for (const record of started) {
+      const found = figures.get(sendings.get(record.id) ?? '');
+      if (!found) continue;
+      const { waitsFor: _, ...recipients } = found;
+      Object.assign(record, { recipients, clicks: clicks?.get(record.id) ?? null });
+    }
+  }
+
   /** The ids of their sendings, by broadcast id. */
-  async sendingsOf(
+  private async sendingsOf(
     records: readonly Pick<ResourceRecord, 'organizationId' | 'id'>[],
   ): Promise<ReadonlyMap<string, string>> {
     if (records.length === 0) return new Map();

@@ -1,7 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Operation, RecordInput } from '#libs/rpc';
-import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { cancelBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
@@ -16,14 +14,4 @@ import { broadcasts, broadcastSchema } from './broadcasts.js';
 })
 export class CancelBroadcast extends RecordInput('broadcastId') {}
 
-@CommandHandler(CancelBroadcast)
-export class CancelBroadcastHandler implements ICommandHandler<CancelBroadcast> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly figures: BroadcastFigures,
-  ) {}
-
-  async execute(command: CancelBroadcast): Promise<BroadcastRecord> {
-    return this.figures.of(await this.commands.change(broadcasts, command, cancelBroadcast));
-  }
-}
+export const CancelBroadcastHandler = changeHandler(CancelBroadcast, broadcasts, cancelBroadcast);

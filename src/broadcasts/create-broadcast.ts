@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { ResourceCommands, Resources } from '#libs/resources';
-import { Id, Operation, Text } from '#libs/rpc';
+import { handlerOf, Id, Operation, Text } from '#libs/rpc';
 import { audienceOf, BroadcastFieldsInput, checkAudience } from './broadcast-fields.js';
 import { broadcast, type BroadcastEvent, existingBroadcast, exists } from './broadcast.js';
 import { broadcastIdSchema, broadcasts } from './broadcasts.js';
@@ -29,20 +28,15 @@ export class CreateBroadcast extends BroadcastFieldsInput {
   fromBroadcastId?: string;
 }
 
-@CommandHandler(CreateBroadcast)
-export class CreateBroadcastHandler implements ICommandHandler<CreateBroadcast> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly resources: Resources,
-    private readonly records: RecordReader,
-  ) {}
-
-  async execute(command: CreateBroadcast): Promise<Record<string, string>> {
+export const CreateBroadcastHandler = handlerOf(
+  CreateBroadcast,
+  [ResourceCommands, Resources, RecordReader],
+  async (command, commands, resources, records) => {
     const { organizationId, fromBroadcastId, name } = command;
     const from =
       fromBroadcastId === undefined
         ? undefined
-        : (await this.records.look(broadcast, organizationId, fromBroadcastId)).state;
+        : (await records.look(broadcast, organizationId, fromBroadcastId)).state;
     const template = from && exists(from) ? from : undefined;
     const { subject = template?.subject ?? name, preheader = template?.preheader ?? null } = command;
     const { content = template?.content ?? '', format = template?.format ?? 'MARKDOWN' } = command;
@@ -50,10 +44,10 @@ export class CreateBroadcastHandler implements ICommandHandler<CreateBroadcast> 
     const { countClicks = false } = command;
     const data = { name, subject, preheader, content, format, audience, countClicks };
     const event: BroadcastEvent = { type: 'BroadcastCreated', data };
-    return this.commands.create(broadcasts, command, event, () => {
+    return commands.create(broadcasts, command, event, () => {
       // Not before: a repeated Idempotency-Key returns the first draft, even if the template was deleted since.
       if (from) existingBroadcast(from);
-      return checkAudience(command, this.resources);
+      return checkAudience(command, resources);
     });
-  }
-}
+  },
+);

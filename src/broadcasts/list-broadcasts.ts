@@ -1,8 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { compare, search, SEARCH_RULE } from '#libs/projections';
-import { Resources } from '#libs/resources';
-import { OneOf, Operation, type Page, PageInput, Text } from '#libs/rpc';
-import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
+import { listHandler } from '#libs/resources';
+import { OneOf, Operation, PageInput, Text } from '#libs/rpc';
 import { STATUSES } from './broadcast.js';
 import { broadcasts, listedBroadcastSchema } from './broadcasts.js';
 
@@ -26,17 +24,7 @@ export class ListBroadcasts extends PageInput('name') {
   include?: 'content';
 }
 
-@QueryHandler(ListBroadcasts)
-export class ListBroadcastsHandler implements IQueryHandler<ListBroadcasts> {
-  constructor(
-    private readonly resources: Resources,
-    private readonly figures: BroadcastFigures,
-  ) {}
-
-  async execute(query: ListBroadcasts): Promise<Page<BroadcastRecord>> {
-    const { status, q } = query;
-    const conditions = [compare('status = ?', status), search(['name', 'subject'], q)];
-    const page = await this.resources.list(broadcasts, query, conditions);
-    return { ...page, records: await this.figures.ofAll(page.records) };
-  }
-}
+export const ListBroadcastsHandler = listHandler(ListBroadcasts, broadcasts, ({ status, q }) => [
+  compare('status = ?', status),
+  search(['name', 'subject'], q),
+]);

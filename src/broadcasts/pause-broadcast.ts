@@ -1,7 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Operation, RecordInput } from '#libs/rpc';
-import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { pauseBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
@@ -16,14 +14,4 @@ import { broadcasts, broadcastSchema } from './broadcasts.js';
 })
 export class PauseBroadcast extends RecordInput('broadcastId') {}
 
-@CommandHandler(PauseBroadcast)
-export class PauseBroadcastHandler implements ICommandHandler<PauseBroadcast> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly figures: BroadcastFigures,
-  ) {}
-
-  async execute(command: PauseBroadcast): Promise<BroadcastRecord> {
-    return this.figures.of(await this.commands.change(broadcasts, command, pauseBroadcast));
-  }
-}
+export const PauseBroadcastHandler = changeHandler(PauseBroadcast, broadcasts, pauseBroadcast);

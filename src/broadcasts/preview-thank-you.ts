@@ -1,10 +1,7 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Operation, RecordInput, recordSchema } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { TranslationLanguage } from '../petitions/index.js';
 import { MessageBuilder } from './message-builder.js';
 import { ThankYouLetters } from './thank-you-letters.js';
-
-type ThankYouPreview = { petitionId: string; subject: string; html: string; text: string };
 
 @Operation({
   name: 'petition.preview-thank-you',
@@ -24,20 +21,16 @@ export class PreviewThankYou extends RecordInput('petitionId') {
   language?: string;
 }
 
-@QueryHandler(PreviewThankYou)
-export class PreviewThankYouHandler implements IQueryHandler<PreviewThankYou> {
-  constructor(
-    private readonly letters: ThankYouLetters,
-    private readonly messageBuilder: MessageBuilder,
-  ) {}
-
-  async execute({ organizationId, petitionId, language }: PreviewThankYou): Promise<ThankYouPreview> {
+export const PreviewThankYouHandler = handlerOf(
+  PreviewThankYou,
+  [ThankYouLetters, MessageBuilder],
+  async ({ organizationId, petitionId, language }, letters, messageBuilder) => {
     // Blockers to sending, such as a missing sender, do not prevent a preview.
-    const writing = await this.letters.require(organizationId, petitionId, language, [
+    const writing = await letters.require(organizationId, petitionId, language, [
       'NO_SENDER',
       'NO_PUBLIC_URL',
     ]);
-    const { subject, html, text } = await this.messageBuilder.show(writing, null, []);
+    const { subject, html, text } = await messageBuilder.show(writing, null, []);
     return { petitionId, subject, html, text };
-  }
-}
+  },
+);

@@ -1,7 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands } from '#libs/resources';
+import { changeHandler } from '#libs/resources';
 import { Operation, RecordInput } from '#libs/rpc';
-import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { resumeBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
@@ -15,14 +13,4 @@ import { broadcasts, broadcastSchema } from './broadcasts.js';
 })
 export class ResumeBroadcast extends RecordInput('broadcastId') {}
 
-@CommandHandler(ResumeBroadcast)
-export class ResumeBroadcastHandler implements ICommandHandler<ResumeBroadcast> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly figures: BroadcastFigures,
-  ) {}
-
-  async execute(command: ResumeBroadcast): Promise<BroadcastRecord> {
-    return this.figures.of(await this.commands.change(broadcasts, command, resumeBroadcast));
-  }
-}
+export const ResumeBroadcastHandler = changeHandler(ResumeBroadcast, broadcasts, resumeBroadcast);

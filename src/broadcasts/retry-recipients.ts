@@ -1,8 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { ResourceCommands } from '#libs/resources';
-import { OneOf, Operation, RecordInput } from '#libs/rpc';
-import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
+import { handlerOf, OneOf, Operation, RecordInput } from '#libs/rpc';
 import { broadcast, retryBroadcast, existingBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 import { Recipients } from './recipients.js';
@@ -24,30 +22,23 @@ export class RetryRecipients extends RecordInput('broadcastId') {
   status!: 'FAILED' | 'IN_DOUBT';
 }
 
-@CommandHandler(RetryRecipients)
-export class RetryRecipientsHandler implements ICommandHandler<RetryRecipients> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly records: RecordReader,
-    private readonly answers: ResourceCommands,
-    private readonly recipients: Recipients,
-    private readonly figures: BroadcastFigures,
-  ) {}
-
-  async execute(command: RetryRecipients): Promise<BroadcastRecord> {
+export const RetryRecipientsHandler = handlerOf(
+  RetryRecipients,
+  [Commands, RecordReader, ResourceCommands, Recipients],
+  async (command, commands, records, answers, recipients) => {
     const { organizationId, broadcastId, status } = command;
-    const outcome = await this.commands.run(command, async () => {
-      const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
+    const outcome = await commands.run(command, async () => {
+      const { state, version } = await records.load(broadcast, organizationId, broadcastId);
       const events = retryBroadcast(state, status);
       const sendingId = existingBroadcast(state).sendingId!;
       // Recipients first: repeating the request after a crash between the two steps finds them waiting and resumes sending.
-      const count = await this.recipients.retry(organizationId, sendingId, status);
+      const count = await recipients.retry(organizationId, sendingId, status);
       const isStill =
-        existingBroadcast(state).status === 'SENT' && (await this.recipients.hasUnsettled(sendingId));
+        existingBroadcast(state).status === 'SENT' && (await recipients.hasUnsettled(sendingId));
       const isNeeded = count > 0 || isStill;
       const writes = [writeTo(broadcast, broadcastId, version, isNeeded ? events : [])];
       return { recordId: broadcastId, writes };
     });
-    return this.figures.of(await this.answers.look(broadcasts, command, outcome));
-  }
-}
+    return answers.look(broadcasts, command, outcome);
+  },
+);

@@ -1,8 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
-import { ResourceCommands } from '#libs/resources';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Operation, RecordInput, Timestamp } from '#libs/rpc';
-import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { broadcast, requireUnsent, scheduleBroadcast, existingBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 import { notReady } from './message-builder.js';
@@ -32,12 +31,11 @@ export class SendBroadcastHandler implements ICommandHandler<SendBroadcast> {
     private readonly records: RecordReader,
     private readonly answers: ResourceCommands,
     private readonly starts: Starts,
-    private readonly figures: BroadcastFigures,
   ) {}
 
-  async execute(command: SendBroadcast): Promise<BroadcastRecord> {
+  async execute(command: SendBroadcast): Promise<ResourceRecord> {
     const outcome = await this.commands.run(command, () => this.decide(command));
-    return this.figures.of(await this.answers.look(broadcasts, command, outcome));
+    return this.answers.look(broadcasts, command, outcome);
   }
 
   private async decide({ organizationId, broadcastId, sendAt }: SendBroadcast): Promise<Decision> {

@@ -1,8 +1,7 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
-import { Emails, Operation, RecordInput, recordSchema } from '#libs/rpc';
+import { Emails, handlerOf, Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { TranslationLanguage } from '../petitions/index.js';
-import { testOutcomes, TestMails, type TestOutcome } from './test-mails.js';
+import { testOutcomes, TestMails } from './test-mails.js';
 import { ThankYouLetters } from './thank-you-letters.js';
 
 @Operation({
@@ -24,19 +23,14 @@ export class SendThankYouTest extends RecordInput('petitionId') {
   to!: string[];
 }
 
-@CommandHandler(SendThankYouTest)
-export class SendThankYouTestHandler implements ICommandHandler<SendThankYouTest> {
-  constructor(
-    private readonly requests: Requests,
-    private readonly letters: ThankYouLetters,
-    private readonly tests: TestMails,
-  ) {}
-
-  execute(command: SendThankYouTest): Promise<{ petitionId: string; outcomes: TestOutcome[] }> {
+export const SendThankYouTestHandler = handlerOf(
+  SendThankYouTest,
+  [Requests, ThankYouLetters, TestMails],
+  (command, requests, letters, tests) => {
     const { organizationId, petitionId, language, to } = command;
-    return this.requests.runOutside(command, async () => {
-      const writing = await this.letters.require(organizationId, petitionId, language, ['NO_PUBLIC_URL']);
-      return { petitionId, outcomes: await this.tests.send(writing, to) };
+    return requests.runOutside(command, async () => {
+      const writing = await letters.require(organizationId, petitionId, language, ['NO_PUBLIC_URL']);
+      return { petitionId, outcomes: await tests.send(writing, to) };
     });
-  }
-}
+  },
+);

@@ -1,9 +1,7 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands, Resources } from '#libs/resources';
-import { Id, Operation } from '#libs/rpc';
+import { handlerOf, Id, Operation } from '#libs/rpc';
 import { audienceOf, BroadcastFieldsInput, checkAudience } from './broadcast-fields.js';
 import { updateBroadcast } from './broadcast.js';
-import { BroadcastFigures, type BroadcastRecord } from './broadcast-figures.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 
 @Operation({
@@ -20,23 +18,17 @@ export class UpdateBroadcast extends BroadcastFieldsInput {
   broadcastId!: string;
 }
 
-@CommandHandler(UpdateBroadcast)
-export class UpdateBroadcastHandler implements ICommandHandler<UpdateBroadcast> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly resources: Resources,
-    private readonly figures: BroadcastFigures,
-  ) {}
-
-  async execute(command: UpdateBroadcast): Promise<BroadcastRecord> {
+export const UpdateBroadcastHandler = handlerOf(
+  UpdateBroadcast,
+  [ResourceCommands, Resources],
+  async (command, commands, resources) => {
     const { name, subject, preheader, content, format, audience, countClicks } = command;
     const given = { name, subject, preheader, content, format, audience: audienceOf(audience), countClicks };
-    const record = await this.commands.change(
+    return commands.change(
       broadcasts,
       command,
       (state) => updateBroadcast(state, given as Parameters<typeof updateBroadcast>[1]),
-      () => checkAudience(command, this.resources),
+      () => checkAudience(command, resources),
     );
-    return this.figures.of(record);
-  }
-}
+  },
+);

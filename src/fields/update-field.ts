@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Names, Operation, RecordInput, RpcError, Text } from '#libs/rpc';
+import { ResourceCommands } from '#libs/resources';
+import { handlerOf, Names, Operation, RecordInput, RpcError, Text } from '#libs/rpc';
 import { LONGEST_OPTION, MAX_OPTIONS } from './create-field.js';
 import { removedOptions, updateField } from './field.js';
 import { fields, fieldSchema } from './fields.js';
@@ -28,17 +27,13 @@ export class UpdateField extends RecordInput('fieldId') {
   options?: string[];
 }
 
-@CommandHandler(UpdateField)
-export class UpdateFieldHandler implements ICommandHandler<UpdateField> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly use: OptionUse,
-  ) {}
-
-  execute(command: UpdateField): Promise<ResourceRecord> {
+export const UpdateFieldHandler = handlerOf(
+  UpdateField,
+  [ResourceCommands, OptionUse],
+  (command, commands, use) => {
     const { organizationId, fieldId, name, options } = command;
     let removed: string[] = [];
-    return this.commands.change(
+    return commands.change(
       fields,
       command,
       (state) => {
@@ -48,12 +43,12 @@ export class UpdateFieldHandler implements ICommandHandler<UpdateField> {
       },
       async () => {
         if (removed.length === 0) return;
-        const contacts = await this.use.count(organizationId, fieldId, removed);
+        const contacts = await use.count(organizationId, fieldId, removed);
         if (contacts > 0) throw inUse(removed, contacts);
       },
     );
-  }
-}
+  },
+);
 
 function inUse(options: readonly string[], contacts: number): RpcError {
   const what = options.length === 1 ? `The option "${options[0]}"` : 'One of the options that you remove';

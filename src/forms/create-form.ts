@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands, slugOf } from '#libs/resources';
-import { Operation, Text } from '#libs/rpc';
+import { handlerOf, Operation, Text } from '#libs/rpc';
 import { PetitionForms } from '../petitions/index.js';
 import { FormFieldsInput, readNested } from './form-fields.js';
 import { DEFAULT_FORM, type FormFields } from './form.js';
@@ -22,22 +21,18 @@ export class CreateForm extends FormFieldsInput {
   override name!: string;
 }
 
-@CommandHandler(CreateForm)
-export class CreateFormHandler implements ICommandHandler<CreateForm> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly forms: PetitionForms,
-  ) {}
-
-  async execute(command: CreateForm): Promise<object> {
+export const CreateFormHandler = handlerOf(
+  CreateForm,
+  [ResourceCommands, PetitionForms],
+  async (command, commands, petitionForms) => {
     const { name, text = null, slug = slugOf(name), listIds = [], tagIds = [] } = command;
     // Defaults are set before requests are compared: a request with the defaults equals one without them.
     const title = (command.title ??= name);
     const confirmation = (command.confirmation ??= DEFAULT_FORM.confirmation);
     const status = (command.status ??= DEFAULT_FORM.status);
-    const { nested, require } = await readNested(this.forms, command.organizationId, command);
+    const { nested, require } = await readNested(petitionForms, command.organizationId, command);
     const own = { name, title, text, slug, listIds, tagIds, confirmation, status };
     const data: FormFields = { ...DEFAULT_FORM, ...own, ...nested };
-    return this.commands.create(forms, command, { type: 'FormCreated', data }, require);
-  }
-}
+    return commands.create(forms, command, { type: 'FormCreated', data }, require);
+  },
+);

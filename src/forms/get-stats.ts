@@ -1,9 +1,17 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { queryWide, ReadSource } from '#libs/database';
 import { stoodAt } from '#libs/links';
 import { Resources } from '#libs/resources';
-import { noSuch, Operation, PastRecord, RecordInput, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
+import {
+  handlerOf,
+  noSuch,
+  Operation,
+  PastRecord,
+  RecordInput,
+  recordSchema,
+  textOrNull,
+  Timestamp,
+} from '#libs/rpc';
 import { forms } from './forms.js';
 
 /** Maximum sources returned: they are free text. */
@@ -42,21 +50,16 @@ export class GetFormStats extends RecordInput('formId') {
 
 type Row = { kind: 'day' | 'source' | 'all'; day: string | null; source: string | null; submissions: number };
 
-@QueryHandler(GetFormStats)
-export class GetFormStatsHandler implements IQueryHandler<GetFormStats> {
-  constructor(
-    private readonly reads: ReadSource,
-    private readonly resources: Resources,
-    private readonly records: RecordReader,
-  ) {}
-
-  async execute({ organizationId, formId, asOf }: GetFormStats): Promise<FormStats | PastRecord<FormStats>> {
-    const past = await this.records.past(asOf);
-    if (!(await this.resources.findAt(forms, organizationId, formId, past))) throw noSuch('form');
+export const GetFormStatsHandler = handlerOf(
+  GetFormStats,
+  [ReadSource, Resources, RecordReader],
+  async ({ organizationId, formId, asOf }, reads, resources, records) => {
+    const past = await records.past(asOf);
+    if (!(await resources.findAt(forms, organizationId, formId, past))) throw noSuch('form');
     // Later than any event, so the current state applies.
     const { moment, position } = past ?? { moment: 'infinity', position: Number.MAX_SAFE_INTEGER };
     const values = [organizationId, formId, moment, position];
-    const rows = await queryWide<Row>(this.reads, organizationId, 'page', STATS, values);
+    const rows = await queryWide<Row>(reads, organizationId, 'page', STATS, values);
     const of = (kind: Row['kind']) => rows.filter((row) => row.kind === kind);
     const stats: FormStats = {
       formId,
@@ -70,8 +73,8 @@ export class GetFormStatsHandler implements IQueryHandler<GetFormStats> {
         .slice(0, MAX_SOURCES),
     };
     return past ? new PastRecord(stats, past) : stats;
-  }
-}
+  },
+);
 
 /** A sign-up and its request share a stream, and the request has the source. */
 const STATS = `

@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { search, SEARCH_RULE } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { handlerOf, Operation, PageInput, Text } from '#libs/rpc';
 import { FormCompletion } from './ask-subscribers.js';
 import { form } from './form.js';
 import { forms, formSchema } from './forms.js';
@@ -17,22 +16,16 @@ export class ListForms extends PageInput('name') {
   q?: string;
 }
 
-@QueryHandler(ListForms)
-export class ListFormsHandler implements IQueryHandler<ListForms> {
-  constructor(
-    private readonly resources: Resources,
-    private readonly completion: FormCompletion,
-  ) {}
-
-  async execute(query: ListForms): Promise<Page<object>> {
+export const ListFormsHandler = handlerOf(
+  ListForms,
+  [Resources, FormCompletion],
+  async (query, resources, completion) => {
     const { organizationId, q = '' } = query;
     // The default title of the built-in form is not stored.
-    const title = q === '' ? '' : await this.completion.titleOf(organizationId, null);
+    const title = q === '' ? '' : await completion.titleOf(organizationId, null);
     const place = title.toLowerCase().indexOf(q.toLowerCase());
     const isFound = q.length < 3 ? place === 0 : place >= 0;
     const builtIn = { sql: '(id = ? AND title IS NULL)', value: form.builtIn!.idIn(organizationId) };
-    return this.resources.list(forms, query, [
-      search(['name', 'title'], query.q, isFound ? builtIn : undefined),
-    ]);
-  }
-}
+    return resources.list(forms, query, [search(['name', 'title'], query.q, isFound ? builtIn : undefined)]);
+  },
+);

@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Operation } from '#libs/rpc';
+import { handlerOf, Id, Operation } from '#libs/rpc';
 import { PetitionForms } from '../petitions/index.js';
 import { FormFieldsInput, readNested } from './form-fields.js';
 import { form, updateForm } from './form.js';
@@ -20,22 +19,22 @@ export class UpdateForm extends FormFieldsInput {
   formId!: string;
 }
 
-@CommandHandler(UpdateForm)
-export class UpdateFormHandler implements ICommandHandler<UpdateForm> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly forms: PetitionForms,
-  ) {}
-
-  async execute(command: UpdateForm): Promise<object> {
+export const UpdateFormHandler = handlerOf(
+  UpdateForm,
+  [ResourceCommands, PetitionForms],
+  async (command, commands, petitionForms) => {
     const { context, organizationId, formId, fields, consent, thankYou, ...changes } = command;
-    const { nested, require } = await readNested(this.forms, organizationId, { fields, consent, thankYou });
+    const { nested, require } = await readNested(petitionForms, organizationId, {
+      fields,
+      consent,
+      thankYou,
+    });
     const isBuiltIn = formId === form.builtIn!.idIn(organizationId);
-    return this.commands.change(
+    return commands.change(
       forms,
       command,
       (state) => updateForm(state, { ...changes, ...nested }, isBuiltIn),
       require,
     );
-  }
-}
+  },
+);

@@ -1,17 +1,7 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Input, Integer, invalid, Operation, recordSchema } from '#libs/rpc';
+import { handlerOf, Input, Integer, invalid, Operation, recordSchema } from '#libs/rpc';
 import { Checkpoints, writeProof } from '#libs/sealing';
 import { Cosigning } from '../audit/index.js';
 import { sealed } from './not-sealed.js';
-
-type Checkpoint = {
-  checkpoint: string;
-  witnessed: string | null;
-  parts: string;
-  size: number;
-  consistency: string[];
-  proof: string | null;
-};
 
 @Operation({
   name: 'history.get-checkpoint',
@@ -57,15 +47,11 @@ export class GetCheckpoint extends Input {
   size?: number;
 }
 
-@QueryHandler(GetCheckpoint)
-export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
-  constructor(
-    private readonly checkpoints: Checkpoints,
-    private readonly cosigning: Cosigning,
-  ) {}
-
-  async execute({ organizationId, size }: GetCheckpoint): Promise<Checkpoint> {
-    const { checkpoint, inAll } = await sealed(this.checkpoints.lastInAll(organizationId));
+export const GetCheckpointHandler = handlerOf(
+  GetCheckpoint,
+  [Checkpoints, Cosigning],
+  async ({ organizationId, size }, checkpoints, cosigning) => {
+    const { checkpoint, inAll } = await sealed(checkpoints.lastInAll(organizationId));
     if (size !== undefined && size > checkpoint.size) {
       throw invalid([
         {
@@ -74,15 +60,15 @@ export class GetCheckpointHandler implements IQueryHandler<GetCheckpoint> {
         },
       ]);
     }
-    const path = size === undefined ? [] : await sealed(this.checkpoints.consistency(checkpoint, size));
-    const { note, witnessed } = await this.cosigning.cosigned(checkpoint);
+    const path = size === undefined ? [] : await sealed(checkpoints.consistency(checkpoint, size));
+    const { note, witnessed } = await cosigning.cosigned(checkpoint);
     return {
       checkpoint: note,
       witnessed,
-      parts: await this.checkpoints.parts(checkpoint),
+      parts: await checkpoints.parts(checkpoint),
       size: checkpoint.size,
       consistency: path.map((hash) => hash.toString('base64')),
       proof: inAll ? writeProof(inAll) : null,
     };
-  }
-}
+  },
+);

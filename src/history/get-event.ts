@@ -1,8 +1,7 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
-import { isId, Operation, RecordInput, RpcError } from '#libs/rpc';
+import { handlerOf, isId, Operation, RecordInput, RpcError } from '#libs/rpc';
 import { HistoryReads } from './history-reads.js';
-import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
+import { eventRecord, eventSchema } from './event-record.js';
 
 @Operation({
   name: 'history.get-event',
@@ -11,19 +10,15 @@ import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
 })
 export class GetEvent extends RecordInput('eventId') {}
 
-@QueryHandler(GetEvent)
-export class GetEventHandler implements IQueryHandler<GetEvent> {
-  constructor(
-    private readonly store: EventStore,
-    private readonly reads: HistoryReads,
-  ) {}
-
-  async execute(query: GetEvent): Promise<EventRecord> {
-    const event = await findEvent(this.store, query);
-    await this.reads.collect(query, [event.position, event.position]);
+export const GetEventHandler = handlerOf(
+  GetEvent,
+  [EventStore, HistoryReads],
+  async (query, store, reads) => {
+    const event = await findEvent(store, query);
+    await reads.collect(query, [event.position, event.position]);
     return eventRecord(event);
-  }
-}
+  },
+);
 
 /** @throws RpcError NOT_FOUND */
 export async function findEvent(

@@ -1,13 +1,10 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
-import { Operation, RecordInput, recordSchema } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
 import { HistoryReads } from './history-reads.js';
 import { exportedEvent, exportedEventSchema } from './exported-event.js';
 import { findEvent } from './get-event.js';
 import { sealed } from './not-sealed.js';
-
-type Proof = { event: object; index: number; path: string[]; checkpoint: string };
 
 @Operation({
   name: 'history.get-proof',
@@ -26,25 +23,20 @@ type Proof = { event: object; index: number; path: string[]; checkpoint: string 
 })
 export class GetProof extends RecordInput('eventId') {}
 
-@QueryHandler(GetProof)
-export class GetProofHandler implements IQueryHandler<GetProof> {
-  constructor(
-    private readonly store: EventStore,
-    private readonly reads: HistoryReads,
-    private readonly checkpoints: Checkpoints,
-  ) {}
-
-  async execute(query: GetProof): Promise<Proof> {
+export const GetProofHandler = handlerOf(
+  GetProof,
+  [EventStore, HistoryReads, Checkpoints],
+  async (query, store, reads, checkpoints) => {
     const { organizationId } = query;
-    const event = await findEvent(this.store, query);
-    await this.reads.collect(query, [event.position, event.position]);
-    const { index, path, checkpoint } = await sealed(this.checkpoints.prove(organizationId, event));
-    const previous = await this.store.previousPosition(organizationId, event.position);
+    const event = await findEvent(store, query);
+    await reads.collect(query, [event.position, event.position]);
+    const { index, path, checkpoint } = await sealed(checkpoints.prove(organizationId, event));
+    const previous = await store.previousPosition(organizationId, event.position);
     return {
       event: exportedEvent(event, previous),
       index,
       path: path.map((hash) => hash.toString('base64')),
       checkpoint: checkpoint.note,
     };
-  }
-}
+  },
+);

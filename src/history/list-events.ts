@@ -1,6 +1,16 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
-import { Id, Input, Integer, isId, Operation, type Page, storedRequestId, Text, Timestamp } from '#libs/rpc';
+import {
+  handlerOf,
+  Id,
+  Input,
+  Integer,
+  isId,
+  Operation,
+  type Page,
+  storedRequestId,
+  Text,
+  Timestamp,
+} from '#libs/rpc';
 import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
 import { HistoryReads } from './history-reads.js';
 
@@ -57,32 +67,28 @@ export class ListEvents extends Input {
   occurredBefore?: string;
 }
 
-@QueryHandler(ListEvents)
-export class ListEventsHandler implements IQueryHandler<ListEvents> {
-  constructor(
-    private readonly store: EventStore,
-    private readonly reads: HistoryReads,
-  ) {}
-
-  async execute(query: ListEvents): Promise<Page<EventRecord>> {
+export const ListEventsHandler = handlerOf(
+  ListEvents,
+  [EventStore, HistoryReads],
+  async (query, store, reads) => {
     const { organizationId, after, limit, recordId } = query;
     // Read before the access is recorded, so that paging reaches an end.
-    const upTo = await this.store.horizon();
+    const upTo = await store.horizon();
     if (recordId !== undefined && !isId(recordId)) {
-      await this.reads.collect(query, undefined);
+      await reads.collect(query, undefined);
       return page([], false);
     }
     // Events recorded before ids were hashed contain them in plain text.
     const requestId =
       query.requestId === undefined
         ? undefined
-        : [query.requestId, storedRequestId(query.requestId, this.store.keyring)];
+        : [query.requestId, storedRequestId(query.requestId, store.keyring)];
     const filter = { ...query, requestId };
-    const { events, hasMore } = await this.store.readHistory(organizationId, { after, upTo }, limit, filter);
-    await this.reads.collect(query, [after + 1, hasMore ? events.at(-1)!.position : upTo]);
+    const { events, hasMore } = await store.readHistory(organizationId, { after, upTo }, limit, filter);
+    await reads.collect(query, [after + 1, hasMore ? events.at(-1)!.position : upTo]);
     return page(events, hasMore);
-  }
-}
+  },
+);
 
 function page(events: Parameters<typeof eventRecord>[0][], hasMore: boolean): Page<EventRecord> {
   const records = events.map(eventRecord);

@@ -1,8 +1,7 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { hasScope, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
-import { organizationRecord, type OrganizationRecord, organizationSchema } from './organization-record.js';
+import { handlerOf, hasScope, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
+import { organizationRecord, organizationSchema } from './organization-record.js';
 import { organization } from './organization.js';
 import { mailHookOf } from '../suppressions/index.js';
 import { publicLog, publicLogId } from './public-log.js';
@@ -19,27 +18,18 @@ export class GetOrganization extends Input {
   asOf?: string;
 }
 
-@QueryHandler(GetOrganization)
-export class GetOrganizationHandler implements IQueryHandler<GetOrganization> {
-  constructor(
-    private readonly records: RecordReader,
-    private readonly store: EventStore,
-    private readonly addresses: SiteAddress,
-  ) {}
-
-  async execute({
-    organizationId,
-    asOf,
-    context,
-  }: GetOrganization): Promise<OrganizationRecord | PastRecord<OrganizationRecord>> {
-    const past = await this.records.past(asOf);
-    const folded = await this.records.look(organization, organizationId, organizationId, past);
-    const log = await this.records.look(publicLog, organizationId, publicLogId(organizationId), past);
-    const mail = await this.records.look(sender, organizationId, senderId(organizationId), past);
+export const GetOrganizationHandler = handlerOf(
+  GetOrganization,
+  [RecordReader, EventStore, SiteAddress],
+  async ({ organizationId, asOf, context }, records, store, addresses) => {
+    const past = await records.past(asOf);
+    const folded = await records.look(organization, organizationId, organizationId, past);
+    const log = await records.look(publicLog, organizationId, publicLogId(organizationId), past);
+    const mail = await records.look(sender, organizationId, senderId(organizationId), past);
     const mayReport = hasScope(context.scopes, 'organization:write');
-    const mailHook = mayReport ? mailHookOf(this.store.keyring, organizationId) : null;
-    const url = await this.addresses.of(organizationId);
+    const mailHook = mayReport ? mailHookOf(store.keyring, organizationId) : null;
+    const url = await addresses.of(organizationId);
     const record = organizationRecord(organizationId, folded, log, mail, { mailHook, url });
     return past ? new PastRecord(record, past) : record;
-  }
-}
+  },
+);

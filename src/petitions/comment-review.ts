@@ -14,7 +14,7 @@ import { petitions } from './petitions.js';
 
 export class ReviewCommentInput extends RecordInput('signatureId') {}
 
-export type ReviewedComment = { signatureId: string; petitionId: string; commentState: CommentState };
+type ReviewedComment = { signatureId: string; petitionId: string; commentState: CommentState };
 
 export const reviewedCommentSchema = recordSchema({
   signatureId: { type: 'string' },

@@ -1,11 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Operation } from '#libs/rpc';
-import {
-  CommentReview,
-  ReviewCommentInput,
-  type ReviewedComment,
-  reviewedCommentSchema,
-} from './comment-review.js';
+import { handlerOf, Operation } from '#libs/rpc';
+import { CommentReview, ReviewCommentInput, reviewedCommentSchema } from './comment-review.js';
 
 @Operation({
   name: 'petition.hide-comment',
@@ -17,11 +11,6 @@ import {
 })
 export class HideComment extends ReviewCommentInput {}
 
-@CommandHandler(HideComment)
-export class HideCommentHandler implements ICommandHandler<HideComment> {
-  constructor(private readonly comments: CommentReview) {}
-
-  async execute(command: HideComment): Promise<ReviewedComment> {
-    return this.comments.review(command, 'CommentHidden');
-  }
-}
+export const HideCommentHandler = handlerOf(HideComment, [CommentReview], (command, comments) =>
+  comments.review(command, 'CommentHidden'),
+);

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Id, OneOf, Operation, recordSchema } from '#libs/rpc';
+import { handlerOf, Id, OneOf, Operation, recordSchema } from '#libs/rpc';
 import { importSignaturesOf } from '../contacts/index.js';
 import { IMPORTED_TYPES, ImportedFile, StartImport } from '../contacts/import/jobs/index.js';
 import { type Petition, requirePublishedOnce } from './petition.js';
@@ -43,14 +42,9 @@ export class ImportSignatures extends ImportedFile {
   onConflict!: 'keep' | 'update' | 'fail';
 }
 
-@CommandHandler(ImportSignatures)
-export class ImportSignaturesHandler implements ICommandHandler<ImportSignatures> {
-  constructor(private readonly imports: StartImport) {}
-
-  execute(command: ImportSignatures): Promise<{ importId: string }> {
-    return this.imports.start(command);
-  }
-}
+export const ImportSignaturesHandler = handlerOf(ImportSignatures, [StartImport], (command, imports) =>
+  imports.start(command),
+);
 
 importSignaturesOf({
   resource: petitions,

@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { compare } from '#libs/projections';
-import { type ResourceRecord, Resources } from '#libs/resources';
-import { Id, Operation, type Page, PageInput } from '#libs/rpc';
+import { Resources } from '#libs/resources';
+import { handlerOf, Id, Operation, PageInput } from '#libs/rpc';
 import { invalidations, invalidationSchema } from './invalidations.js';
 import { petitions } from './petitions.js';
 
@@ -16,13 +15,12 @@ export class ListInvalidations extends PageInput() {
   petitionId?: string;
 }
 
-@QueryHandler(ListInvalidations)
-export class ListInvalidationsHandler implements IQueryHandler<ListInvalidations> {
-  constructor(private readonly resources: Resources) {}
-
-  async execute(query: ListInvalidations): Promise<Page<ResourceRecord>> {
+export const ListInvalidationsHandler = handlerOf(
+  ListInvalidations,
+  [Resources],
+  async (query, resources) => {
     const { organizationId, petitionId } = query;
-    if (petitionId !== undefined) await this.resources.require(petitions, organizationId, petitionId);
-    return this.resources.list(invalidations, query, [compare('petition = ?', petitionId)]);
-  }
-}
+    if (petitionId !== undefined) await resources.require(petitions, organizationId, petitionId);
+    return resources.list(invalidations, query, [compare('petition = ?', petitionId)]);
+  },
+);

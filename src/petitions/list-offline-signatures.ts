@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { compare } from '#libs/projections';
-import { type ResourceRecord, Resources } from '#libs/resources';
-import { Id, Operation, type Page, PageInput } from '#libs/rpc';
+import { Resources } from '#libs/resources';
+import { handlerOf, Id, Operation, PageInput } from '#libs/rpc';
 import { offlineCounts, offlineCountSchema } from './offline-counts.js';
 import { petitions } from './petitions.js';
 
@@ -17,13 +16,12 @@ export class ListOfflineSignatures extends PageInput() {
   petitionId?: string;
 }
 
-@QueryHandler(ListOfflineSignatures)
-export class ListOfflineSignaturesHandler implements IQueryHandler<ListOfflineSignatures> {
-  constructor(private readonly resources: Resources) {}
-
-  async execute(query: ListOfflineSignatures): Promise<Page<ResourceRecord>> {
+export const ListOfflineSignaturesHandler = handlerOf(
+  ListOfflineSignatures,
+  [Resources],
+  async (query, resources) => {
     const { organizationId, petitionId } = query;
-    if (petitionId !== undefined) await this.resources.require(petitions, organizationId, petitionId);
-    return this.resources.list(offlineCounts, query, [compare('petition = ?', petitionId)]);
-  }
-}
+    if (petitionId !== undefined) await resources.require(petitions, organizationId, petitionId);
+    return resources.list(offlineCounts, query, [compare('petition = ?', petitionId)]);
+  },
+);

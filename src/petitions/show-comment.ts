@@ -1,11 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Operation } from '#libs/rpc';
-import {
-  CommentReview,
-  ReviewCommentInput,
-  type ReviewedComment,
-  reviewedCommentSchema,
-} from './comment-review.js';
+import { handlerOf, Operation } from '#libs/rpc';
+import { CommentReview, ReviewCommentInput, reviewedCommentSchema } from './comment-review.js';
 
 @Operation({
   name: 'petition.show-comment',
@@ -18,11 +12,6 @@ import {
 })
 export class ShowComment extends ReviewCommentInput {}
 
-@CommandHandler(ShowComment)
-export class ShowCommentHandler implements ICommandHandler<ShowComment> {
-  constructor(private readonly comments: CommentReview) {}
-
-  async execute(command: ShowComment): Promise<ReviewedComment> {
-    return this.comments.review(command, 'CommentShown');
-  }
-}
+export const ShowCommentHandler = handlerOf(ShowComment, [CommentReview], (command, comments) =>
+  comments.review(command, 'CommentShown'),
+);

@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { compare, search, SEARCH_RULE } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { Id, OneOf, Operation, PageInput, Text } from '#libs/rpc';
+import { handlerOf, Id, OneOf, Operation, PageInput, Text } from '#libs/rpc';
 import { petitions } from '../petitions/index.js';
 import { STATUSES } from './post.js';
 import { listedPostSchema, posts, updatesOf } from './posts.js';
@@ -29,17 +28,12 @@ export class ListPosts extends PageInput('name') {
   include?: 'content';
 }
 
-@QueryHandler(ListPosts)
-export class ListPostsHandler implements IQueryHandler<ListPosts> {
-  constructor(private readonly resources: Resources) {}
-
-  async execute(query: ListPosts): Promise<object> {
-    const { organizationId, status, petitionId, q } = query;
-    if (petitionId !== undefined) await this.resources.require(petitions, organizationId, petitionId);
-    return this.resources.list(posts, query, [
-      compare('status = ?', status),
-      petitionId === undefined ? undefined : updatesOf(petitionId),
-      search(['name', 'title'], q),
-    ]);
-  }
-}
+export const ListPostsHandler = handlerOf(ListPosts, [Resources], async (query, resources) => {
+  const { organizationId, status, petitionId, q } = query;
+  if (petitionId !== undefined) await resources.require(petitions, organizationId, petitionId);
+  return resources.list(posts, query, [
+    compare('status = ?', status),
+    petitionId === undefined ? undefined : updatesOf(petitionId),
+    search(['name', 'title'], q),
+  ]);
+});

@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type JsonObject } from '#libs/event-store';
 import { ResourceCommands } from '#libs/resources';
-import { AnyJson, Operation, Text } from '#libs/rpc';
+import { AnyJson, handlerOf, Operation, Text } from '#libs/rpc';
 import { FilterReader } from './filter-reader.js';
 import { FILTER_FIELD, SegmentFieldsInput } from './segment-fields.js';
 import { segmentIdSchema, segments } from './segments.js';
@@ -23,18 +22,14 @@ export class CreateSegment extends SegmentFieldsInput {
   override filter!: JsonObject;
 }
 
-@CommandHandler(CreateSegment)
-export class CreateSegmentHandler implements ICommandHandler<CreateSegment> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly filters: FilterReader,
-  ) {}
-
-  async execute(command: CreateSegment): Promise<Record<string, string>> {
+export const CreateSegmentHandler = handlerOf(
+  CreateSegment,
+  [ResourceCommands, FilterReader],
+  async (command, commands, filters) => {
     const { name, organizationId, context } = command;
-    const filter = await this.filters.read(organizationId, command.filter);
-    return this.commands.create(segments, command, { type: 'SegmentCreated', data: { name, filter } }, () =>
-      this.filters.requireNamed(filter, context),
+    const filter = await filters.read(organizationId, command.filter);
+    return commands.create(segments, command, { type: 'SegmentCreated', data: { name, filter } }, () =>
+      filters.requireNamed(filter, context),
     );
-  }
-}
+  },
+);

@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Id, Operation } from '#libs/rpc';
+import { ResourceCommands } from '#libs/resources';
+import { handlerOf, Id, Operation } from '#libs/rpc';
 import { type Filter } from '../contacts/index.js';
 import { FilterReader } from './filter-reader.js';
 import { SegmentFieldsInput } from './segment-fields.js';
@@ -18,25 +17,21 @@ export class UpdateSegment extends SegmentFieldsInput {
   segmentId!: string;
 }
 
-@CommandHandler(UpdateSegment)
-export class UpdateSegmentHandler implements ICommandHandler<UpdateSegment> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly filters: FilterReader,
-  ) {}
-
-  async execute(command: UpdateSegment): Promise<ResourceRecord> {
+export const UpdateSegmentHandler = handlerOf(
+  UpdateSegment,
+  [ResourceCommands, FilterReader],
+  async (command, commands, filters) => {
     const { name, organizationId, context } = command;
     const filter: Filter | undefined =
-      command.filter === undefined ? undefined : await this.filters.read(organizationId, command.filter);
+      command.filter === undefined ? undefined : await filters.read(organizationId, command.filter);
     const given = { ...(name === undefined ? {} : { name }), ...(filter ? { filter } : {}) };
-    return this.commands.change(
+    return commands.change(
       segments,
       command,
       (state) => updateSegment(state, given),
       async () => {
-        if (filter) await this.filters.requireNamed(filter, context);
+        if (filter) await filters.requireNamed(filter, context);
       },
     );
-  }
-}
+  },
+);

@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Id, OneOf, Operation, recordSchema, Text } from '#libs/rpc';
+import { handlerOf, Id, OneOf, Operation, recordSchema, Text } from '#libs/rpc';
 import { APPEARANCES, type Appearance } from '../petitions/index.js';
 import { Submission, Submissions } from './submissions.js';
 
@@ -51,16 +50,11 @@ export class SendSignature extends Submission {
   language?: string;
 }
 
-@CommandHandler(SendSignature)
-export class SendSignatureHandler implements ICommandHandler<SendSignature> {
-  constructor(private readonly submissions: Submissions) {}
-
-  async execute(command: SendSignature): Promise<object> {
-    const { petitionId, comment, appearance, via, language } = command;
-    const more = { comment, appearance, via };
-    return {
-      petitionId,
-      ...(await this.submissions.submit('petitions', petitionId, command, more, language)),
-    };
-  }
-}
+export const SendSignatureHandler = handlerOf(SendSignature, [Submissions], async (command, submissions) => {
+  const { petitionId, comment, appearance, via, language } = command;
+  const more = { comment, appearance, via };
+  return {
+    petitionId,
+    ...(await submissions.submit('petitions', petitionId, command, more, language)),
+  };
+});

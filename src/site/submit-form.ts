@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Id, Operation, recordSchema } from '#libs/rpc';
+import { handlerOf, Id, Operation, recordSchema } from '#libs/rpc';
 import { Submission, Submissions } from './submissions.js';
 
 @Operation({
@@ -25,12 +24,7 @@ export class SubmitForm extends Submission {
   formId!: string;
 }
 
-@CommandHandler(SubmitForm)
-export class SubmitFormHandler implements ICommandHandler<SubmitForm> {
-  constructor(private readonly submissions: Submissions) {}
-
-  async execute(command: SubmitForm): Promise<object> {
-    const { formId } = command;
-    return { formId, ...(await this.submissions.submit('forms', formId, command)) };
-  }
-}
+export const SubmitFormHandler = handlerOf(SubmitForm, [Submissions], async (command, submissions) => {
+  const { formId } = command;
+  return { formId, ...(await submissions.submit('forms', formId, command)) };
+});

@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
-import { Email, Input, OneOf, Operation } from '#libs/rpc';
+import { Email, handlerOf, Input, OneOf, Operation } from '#libs/rpc';
 import { suppressionIdSchema } from './suppression-record.js';
 import { type Reason, REASONS } from './suppression.js';
 import { Suppressions } from './suppressions.js';
@@ -22,17 +21,13 @@ export class CreateSuppression extends Input {
   reason!: Reason;
 }
 
-@CommandHandler(CreateSuppression)
-export class CreateSuppressionHandler implements ICommandHandler<CreateSuppression> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly suppressions: Suppressions,
-  ) {}
-
-  async execute(command: CreateSuppression): Promise<{ suppressionId: string }> {
-    const { recordId } = await this.commands.run(command, () =>
-      this.suppressions.decideToSuppress(command, { keepsAddress: true }),
+export const CreateSuppressionHandler = handlerOf(
+  CreateSuppression,
+  [Commands, Suppressions],
+  async (command, commands, suppressions) => {
+    const { recordId } = await commands.run(command, () =>
+      suppressions.decideToSuppress(command, { keepsAddress: true }),
     );
     return { suppressionId: recordId };
-  }
-}
+  },
+);

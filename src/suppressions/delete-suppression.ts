@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
-import { Email, Input, Operation } from '#libs/rpc';
+import { Email, handlerOf, Input, Operation } from '#libs/rpc';
 import { suppressionIdSchema } from './suppression-record.js';
 import { Suppressions } from './suppressions.js';
 
@@ -17,15 +16,11 @@ export class DeleteSuppression extends Input {
   email!: string;
 }
 
-@CommandHandler(DeleteSuppression)
-export class DeleteSuppressionHandler implements ICommandHandler<DeleteSuppression> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly suppressions: Suppressions,
-  ) {}
-
-  async execute(command: DeleteSuppression): Promise<{ suppressionId: string }> {
-    const { recordId } = await this.commands.run(command, () => this.suppressions.decideToDelete(command));
+export const DeleteSuppressionHandler = handlerOf(
+  DeleteSuppression,
+  [Commands, Suppressions],
+  async (command, commands, suppressions) => {
+    const { recordId } = await commands.run(command, () => suppressions.decideToDelete(command));
     return { suppressionId: recordId };
-  }
-}
+  },
+);

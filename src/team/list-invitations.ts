@@ -1,6 +1,5 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { CreatedPageInput, Operation, type Page } from '#libs/rpc';
-import { type InvitationRecord, invitationSchema } from './member-record.js';
+import { CreatedPageInput, handlerOf, Operation } from '#libs/rpc';
+import { invitationSchema } from './member-record.js';
 import { Team } from './team.js';
 
 @Operation({
@@ -12,11 +11,6 @@ import { Team } from './team.js';
 })
 export class ListInvitations extends CreatedPageInput() {}
 
-@QueryHandler(ListInvitations)
-export class ListInvitationsHandler implements IQueryHandler<ListInvitations> {
-  constructor(private readonly team: Team) {}
-
-  execute(query: ListInvitations): Promise<Page<InvitationRecord>> {
-    return this.team.listInvitations(query);
-  }
-}
+export const ListInvitationsHandler = handlerOf(ListInvitations, [Team], (query, team) =>
+  team.listInvitations(query),
+);

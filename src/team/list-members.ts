@@ -1,6 +1,5 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { CreatedPageInput, Operation, type Page } from '#libs/rpc';
-import { type MemberRecord, memberSchema } from './member-record.js';
+import { CreatedPageInput, handlerOf, Operation } from '#libs/rpc';
+import { memberSchema } from './member-record.js';
 import { Team } from './team.js';
 
 @Operation({
@@ -12,11 +11,4 @@ import { Team } from './team.js';
 })
 export class ListMembers extends CreatedPageInput() {}
 
-@QueryHandler(ListMembers)
-export class ListMembersHandler implements IQueryHandler<ListMembers> {
-  constructor(private readonly team: Team) {}
-
-  execute(query: ListMembers): Promise<Page<MemberRecord>> {
-    return this.team.listMembers(query);
-  }
-}
+export const ListMembersHandler = handlerOf(ListMembers, [Team], (query, team) => team.listMembers(query));

@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, writeTo } from '#libs/commands';
-import { OneOf, Operation, RecordInput } from '#libs/rpc';
+import { handlerOf, OneOf, Operation, RecordInput } from '#libs/rpc';
 import { memberIdSchema } from './member-record.js';
 import { activeMember, changeRole, member } from './member.js';
 import { requireRole, type Role, ROLES } from './roles.js';
@@ -20,27 +19,23 @@ export class UpdateMember extends RecordInput('memberId') {
   role!: Role;
 }
 
-@CommandHandler(UpdateMember)
-export class UpdateMemberHandler implements ICommandHandler<UpdateMember> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly team: Team,
-  ) {}
-
-  async execute(command: UpdateMember): Promise<{ memberId: string }> {
+export const UpdateMemberHandler = handlerOf(
+  UpdateMember,
+  [Commands, Team],
+  async (command, commands, team) => {
     const { context, organizationId, memberId, role } = command;
-    await this.commands.run(command, async () => {
-      const { state, version } = await this.team.load(organizationId, memberId);
+    await commands.run(command, async () => {
+      const { state, version } = await team.load(organizationId, memberId);
       const before = activeMember(state).role;
       for (const one of [before, role]) requireRole(context.scopes, one);
       const events = changeRole(state, role);
       const isOwner = events.length > 0 && before === 'OWNER';
       return {
         recordId: memberId,
-        guards: isOwner ? [await this.team.guardOfOtherOwner(organizationId, memberId)] : [],
+        guards: isOwner ? [await team.guardOfOtherOwner(organizationId, memberId)] : [],
         writes: [writeTo(member, memberId, version, events)],
       };
     });
     return { memberId };
-  }
-}
+  },
+);

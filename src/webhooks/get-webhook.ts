@@ -1,6 +1,5 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { type ResourceRecord, Resources } from '#libs/resources';
-import { Operation, PastRecord, RecordInput, Timestamp } from '#libs/rpc';
+import { Resources } from '#libs/resources';
+import { handlerOf, Operation, PastRecord, RecordInput, Timestamp } from '#libs/rpc';
 import { WebhookCursors } from './cursors.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
@@ -20,17 +19,13 @@ export class GetWebhook extends RecordInput('webhookId') {
   asOf?: string;
 }
 
-@QueryHandler(GetWebhook)
-export class GetWebhookHandler implements IQueryHandler<GetWebhook> {
-  constructor(
-    private readonly resources: Resources,
-    private readonly cursors: WebhookCursors,
-  ) {}
-
-  async execute(query: GetWebhook): Promise<ResourceRecord | PastRecord<ResourceRecord>> {
-    const record = await this.resources.get(webhooks, query);
+export const GetWebhookHandler = handlerOf(
+  GetWebhook,
+  [Resources, WebhookCursors],
+  async (query, resources, cursors) => {
+    const record = await resources.get(webhooks, query);
     if (record instanceof PastRecord) return record;
-    const [complete] = await this.cursors.complete(query.organizationId, [record]);
+    const [complete] = await cursors.complete(query.organizationId, [record]);
     return complete!;
-  }
-}
+  },
+);

@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { type ResourceRecord, Resources } from '#libs/resources';
+import { Resources } from '#libs/resources';
 import { search, SEARCH_RULE } from '#libs/projections';
-import { Operation, type Page, PageInput, Text } from '#libs/rpc';
+import { handlerOf, Operation, PageInput, Text } from '#libs/rpc';
 import { WebhookCursors } from './cursors.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
@@ -16,15 +15,11 @@ export class ListWebhooks extends PageInput() {
   q?: string;
 }
 
-@QueryHandler(ListWebhooks)
-export class ListWebhooksHandler implements IQueryHandler<ListWebhooks> {
-  constructor(
-    private readonly resources: Resources,
-    private readonly cursors: WebhookCursors,
-  ) {}
-
-  async execute(query: ListWebhooks): Promise<Page<ResourceRecord>> {
-    const { records, pagination } = await this.resources.list(webhooks, query, [search(['url'], query.q)]);
-    return { records: await this.cursors.complete(query.organizationId, records), pagination };
-  }
-}
+export const ListWebhooksHandler = handlerOf(
+  ListWebhooks,
+  [Resources, WebhookCursors],
+  async (query, resources, cursors) => {
+    const { records, pagination } = await resources.list(webhooks, query, [search(['url'], query.q)]);
+    return { records: await cursors.complete(query.organizationId, records), pagination };
+  },
+);

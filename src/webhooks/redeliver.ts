@@ -1,8 +1,7 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Id, Operation, RecordInput } from '#libs/rpc';
+import { ResourceCommands } from '#libs/resources';
+import { handlerOf, Id, Operation, RecordInput } from '#libs/rpc';
 import { findEvent } from '../history/index.js';
 import { redeliver, existingWebhook, webhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
@@ -23,24 +22,18 @@ export class Redeliver extends RecordInput('webhookId') {
   eventId!: string;
 }
 
-@CommandHandler(Redeliver)
-export class RedeliverHandler implements ICommandHandler<Redeliver> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly records: RecordReader,
-    private readonly answers: ResourceCommands,
-    private readonly store: EventStore,
-  ) {}
-
-  async execute(command: Redeliver): Promise<ResourceRecord> {
+export const RedeliverHandler = handlerOf(
+  Redeliver,
+  [Commands, RecordReader, ResourceCommands, EventStore],
+  async (command, commands, records, answers, store) => {
     const { organizationId, webhookId } = command;
-    const outcome = await this.commands.run(command, async () => {
-      const { state, version } = await this.records.load(webhook, organizationId, webhookId);
+    const outcome = await commands.run(command, async () => {
+      const { state, version } = await records.load(webhook, organizationId, webhookId);
       existingWebhook(state);
-      const { eventId, position } = await findEvent(this.store, command);
+      const { eventId, position } = await findEvent(store, command);
       const events = redeliver(state, { eventId, position });
       return { recordId: webhookId, writes: [writeTo(webhook, webhookId, version, events)] };
     });
-    return this.answers.look(webhooks, command, outcome);
-  }
-}
+    return answers.look(webhooks, command, outcome);
+  },
+);

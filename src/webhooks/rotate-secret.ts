@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { Integer, Operation, RecordInput } from '#libs/rpc';
+import { handlerOf, Integer, Operation, RecordInput } from '#libs/rpc';
 import { secretOf } from './signatures.js';
 import { rotateSecret, existingWebhook, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
@@ -30,21 +29,17 @@ export class RotateSecret extends RecordInput('webhookId') {
   overlapSeconds!: number;
 }
 
-@CommandHandler(RotateSecret)
-export class RotateSecretHandler implements ICommandHandler<RotateSecret> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly store: EventStore,
-  ) {}
-
-  async execute(command: RotateSecret): Promise<{ webhookId: string; secret: string | null }> {
+export const RotateSecretHandler = handlerOf(
+  RotateSecret,
+  [Commands, EventStore],
+  async (command, commands, store) => {
     const { webhookId, overlapSeconds } = command;
     let isDecided = false;
-    const { state } = await this.commands.change(webhook, command, webhookId, (before) => {
+    const { state } = await commands.change(webhook, command, webhookId, (before) => {
       isDecided = true;
       return rotateSecret(before, overlapSeconds);
     });
     const { secretNumber } = existingWebhook(state);
-    return { webhookId, secret: isDecided ? secretOf(this.store.keyring, webhookId, secretNumber) : null };
-  }
-}
+    return { webhookId, secret: isDecided ? secretOf(store.keyring, webhookId, secretNumber) : null };
+  },
+);

@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Operation, RecordInput, requireScope, Text, WordsOf } from '#libs/rpc';
+import { ResourceCommands } from '#libs/resources';
+import { handlerOf, Operation, RecordInput, requireScope, Text, WordsOf } from '#libs/rpc';
 import { Destinations } from './destinations.js';
 import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
 import { existingWebhook, updateWebhook } from './webhook.js';
@@ -26,19 +25,15 @@ export class UpdateWebhook extends RecordInput('webhookId') {
   eventTypes?: string[] | null;
 }
 
-@CommandHandler(UpdateWebhook)
-export class UpdateWebhookHandler implements ICommandHandler<UpdateWebhook> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly destinations: Destinations,
-  ) {}
-
-  execute(command: UpdateWebhook): Promise<ResourceRecord> {
+export const UpdateWebhookHandler = handlerOf(
+  UpdateWebhook,
+  [ResourceCommands, Destinations],
+  (command, commands, destinations) => {
     const { context, description } = command;
-    const url = command.url === undefined ? undefined : this.destinations.read(command.url)?.href;
+    const url = command.url === undefined ? undefined : destinations.read(command.url)?.href;
     if (command.url !== undefined && url === undefined) throw refusedUrl();
     const given = { url, description, eventTypes: inOrder(command.eventTypes) };
-    return this.commands.change(webhooks, command, (state) => {
+    return commands.change(webhooks, command, (state) => {
       // Otherwise, a key that cannot read personal data could have it sent to itself.
       if (existingWebhook(state).personalData) {
         for (const field of ['url', 'eventTypes'] as const) {
@@ -47,8 +42,8 @@ export class UpdateWebhookHandler implements ICommandHandler<UpdateWebhook> {
       }
       return updateWebhook(state, withoutUndefined(given));
     });
-  }
-}
+  },
+);
 
 function withoutUndefined<Fields extends object>(fields: Fields) {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {

@@ -1,8 +1,8 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { type Actor } from '#libs/event-store';
 import {
   actorSchema,
+  handlerOf,
   Integer,
   malformedCursor,
   Operation,
@@ -69,19 +69,15 @@ export class ListConsents extends RecordInput('contactId') {
   cursor?: string;
 }
 
-@QueryHandler(ListConsents)
-export class ListConsentsHandler implements IQueryHandler<ListConsents> {
-  constructor(
-    private readonly records: RecordReader,
-    private readonly consents: Consents,
-  ) {}
-
-  async execute(query: ListConsents): Promise<Page<ConsentRecord>> {
+export const ListConsentsHandler = handlerOf(
+  ListConsents,
+  [RecordReader, Consents],
+  async (query, records, consents) => {
     const { organizationId, contactId } = query;
-    existingContact((await this.records.look(contact, organizationId, contactId)).state);
-    return consentPage(this.consents, query);
-  }
-}
+    existingContact((await records.look(contact, organizationId, contactId)).state);
+    return consentPage(consents, query);
+  },
+);
 
 async function consentPage(
   consents: Consents,

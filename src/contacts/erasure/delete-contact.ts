@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader } from '#libs/commands';
-import { Operation, RecordInput } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput } from '#libs/rpc';
 import { contactIdSchema } from '../contact-record.js';
 import { contact } from '../contact.js';
 import { ContactErasure } from './contact-erasure.js';
@@ -16,20 +15,15 @@ import { ContactErasure } from './contact-erasure.js';
 })
 export class DeleteContact extends RecordInput('contactId') {}
 
-@CommandHandler(DeleteContact)
-export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly records: RecordReader,
-    private readonly erasure: ContactErasure,
-  ) {}
-
-  async execute(command: DeleteContact): Promise<{ contactId: string }> {
+export const DeleteContactHandler = handlerOf(
+  DeleteContact,
+  [Commands, RecordReader, ContactErasure],
+  async (command, commands, records, erasure) => {
     const { organizationId, contactId } = command;
-    const { recordId } = await this.commands.run(command, async () => {
-      const loaded = await this.records.load(contact, organizationId, contactId);
-      return this.erasure.decide(organizationId, contactId, loaded);
+    const { recordId } = await commands.run(command, async () => {
+      const loaded = await records.load(contact, organizationId, contactId);
+      return erasure.decide(organizationId, contactId, loaded);
     });
     return { contactId: recordId };
-  }
-}
+  },
+);

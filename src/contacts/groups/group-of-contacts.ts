@@ -1,5 +1,4 @@
 import { type Type } from '@nestjs/common';
-import { QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { type Condition, search, SEARCH_RULE } from '#libs/projections';
 import {
@@ -16,6 +15,7 @@ import {
 import { addGroupWords, type DashboardLanguage, type GroupWords } from '#locales';
 import {
   type FieldSchema,
+  handlerOf,
   Id,
   Ids,
   Input,
@@ -276,24 +276,15 @@ function listOfContactHandler(
   input: InputClass<Input & ListQuery & { q?: string; contactId?: string }>,
   resource: Resource,
 ): Type {
-  @QueryHandler(input)
-  class Handler {
-    constructor(
-      readonly resources: Resources,
-      readonly records: RecordReader,
-    ) {}
-
-    async execute(query: Input & ListQuery & { q?: string; contactId?: string }): Promise<object> {
-      const { organizationId, q, contactId } = query;
-      const conditions: (Condition | undefined)[] = [search(['name'], q)];
-      if (contactId !== undefined) {
-        existingContact((await this.records.look(contact, organizationId, contactId)).state);
-        conditions.push(this.resources.linkedFrom(resource, contactId));
-      }
-      return this.resources.list(resource, query, conditions);
+  return handlerOf(input, [Resources, RecordReader], async (query, resources, records) => {
+    const { organizationId, q, contactId } = query;
+    const conditions: (Condition | undefined)[] = [search(['name'], q)];
+    if (contactId !== undefined) {
+      existingContact((await records.look(contact, organizationId, contactId)).state);
+      conditions.push(resources.linkedFrom(resource, contactId));
     }
-  }
-  return Handler;
+    return resources.list(resource, query, conditions);
+  });
 }
 
 const emptyOf = (fields: object) => Object.fromEntries(Object.keys(fields).map((name) => [name, null]));

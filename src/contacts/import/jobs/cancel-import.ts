@@ -1,9 +1,8 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
-import { Operation, RecordInput } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput } from '#libs/rpc';
 import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
-import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
+import { importRecordOf, importSchema } from './import-record.js';
 
 @Operation({
   name: 'import.cancel-import',
@@ -16,19 +15,15 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
 })
 export class CancelImport extends RecordInput('importId') {}
 
-@CommandHandler(CancelImport)
-export class CancelImportHandler implements ICommandHandler<CancelImport> {
-  constructor(
-    private readonly jobs: ImportJobs,
-    private readonly requests: Requests,
-  ) {}
-
-  async execute(command: CancelImport): Promise<ImportRecord> {
+export const CancelImportHandler = handlerOf(
+  CancelImport,
+  [ImportJobs, Requests],
+  async (command, jobs, requests) => {
     const { organizationId, importId } = command;
-    await this.requests.runOutside(command, async () => {
-      await this.jobs.cancel(organizationId, importId);
+    await requests.runOutside(command, async () => {
+      await jobs.cancel(organizationId, importId);
       return { importId };
     });
-    return importRecordOf(await this.jobs.find(organizationId, importId));
-  }
-}
+    return importRecordOf(await jobs.find(organizationId, importId));
+  },
+);

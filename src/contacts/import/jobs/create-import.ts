@@ -1,5 +1,4 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { OneOf, Operation, recordSchema } from '#libs/rpc';
+import { handlerOf, OneOf, Operation, recordSchema } from '#libs/rpc';
 import { SCOPE } from './import-plan.js';
 import { IMPORTED_TYPES, ImportedFile, StartImport } from './start-import.js';
 
@@ -32,11 +31,6 @@ export class CreateImport extends ImportedFile {
   onConflict!: 'fail' | 'update';
 }
 
-@CommandHandler(CreateImport)
-export class CreateImportHandler implements ICommandHandler<CreateImport> {
-  constructor(private readonly imports: StartImport) {}
-
-  execute(command: CreateImport): Promise<{ importId: string }> {
-    return this.imports.start(command);
-  }
-}
+export const CreateImportHandler = handlerOf(CreateImport, [StartImport], (command, imports) =>
+  imports.start(command),
+);

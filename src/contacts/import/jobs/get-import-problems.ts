@@ -1,5 +1,4 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Operation, RecordInput, StreamedAnswer, textOrNull } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput, textOrNull } from '#libs/rpc';
 import { NDJSON, PROBLEM_COLUMN } from '../imported-contacts.js';
 import { ImportProblems } from './import-problems.js';
 import { SCOPE } from './import-plan.js';
@@ -18,11 +17,9 @@ import { SCOPE } from './import-plan.js';
 })
 export class GetImportProblems extends RecordInput('importId') {}
 
-@QueryHandler(GetImportProblems)
-export class GetImportProblemsHandler implements IQueryHandler<GetImportProblems> {
-  constructor(private readonly problems: ImportProblems) {}
-
-  execute({ organizationId, importId }: GetImportProblems): Promise<StreamedAnswer> {
-    return this.problems.file(organizationId, importId, { column: PROBLEM_COLUMN });
-  }
-}
+export const GetImportProblemsHandler = handlerOf(
+  GetImportProblems,
+  [ImportProblems],
+  ({ organizationId, importId }, problems) =>
+    problems.file(organizationId, importId, { column: PROBLEM_COLUMN }),
+);

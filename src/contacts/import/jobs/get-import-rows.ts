@@ -1,6 +1,5 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { writeNdjson } from '#libs/records';
-import { Operation, RecordInput, recordSchema, StreamedAnswer, textOrNull } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput, recordSchema, StreamedAnswer, textOrNull } from '#libs/rpc';
 import { NDJSON } from '../imported-contacts.js';
 import { type OutcomePage } from './attempt.js';
 import { ImportJobs } from './import-jobs.js';
@@ -25,15 +24,14 @@ import { SCOPE } from './import-plan.js';
 })
 export class GetImportRows extends RecordInput('importId') {}
 
-@QueryHandler(GetImportRows)
-export class GetImportRowsHandler implements IQueryHandler<GetImportRows> {
-  constructor(private readonly jobs: ImportJobs) {}
-
-  async execute({ organizationId, importId }: GetImportRows): Promise<StreamedAnswer> {
-    const { pages } = await this.jobs.outcomes(organizationId, importId);
+export const GetImportRowsHandler = handlerOf(
+  GetImportRows,
+  [ImportJobs],
+  async ({ organizationId, importId }, jobs) => {
+    const { pages } = await jobs.outcomes(organizationId, importId);
     return new StreamedAnswer(NDJSON, 'rows.ndjson', linesOf(pages));
-  }
-}
+  },
+);
 
 async function* linesOf(pages: AsyncIterable<OutcomePage>): AsyncGenerator<string> {
   for await (const { rows } of pages) {

@@ -1,8 +1,7 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { noSuch, Operation, RecordInput } from '#libs/rpc';
+import { handlerOf, noSuch, Operation, RecordInput } from '#libs/rpc';
 import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
-import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
+import { importRecordOf, importSchema } from './import-record.js';
 
 @Operation({
   name: 'import.get-import',
@@ -14,13 +13,12 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
 })
 export class GetImport extends RecordInput('importId') {}
 
-@QueryHandler(GetImport)
-export class GetImportHandler implements IQueryHandler<GetImport> {
-  constructor(private readonly jobs: ImportJobs) {}
-
-  async execute({ organizationId, importId }: GetImport): Promise<ImportRecord> {
-    const found = await this.jobs.find(organizationId, importId);
+export const GetImportHandler = handlerOf(
+  GetImport,
+  [ImportJobs],
+  async ({ organizationId, importId }, jobs) => {
+    const found = await jobs.find(organizationId, importId);
     if (found.status === 'KEPT') throw noSuch('import');
     return importRecordOf(found);
-  }
-}
+  },
+);

@@ -68,8 +68,6 @@ export type StoredImport = {
 };
 
 /** An import as the API returns it. */
-export type ImportRecord = ReturnType<typeof importRecordOf>;
-
 export function importRecordOf({ plan, result, ...stored }: StoredImport) {
   const {
     created = 0,

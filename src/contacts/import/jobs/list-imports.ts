@@ -1,8 +1,7 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { CreatedPageInput, Operation, type Page } from '#libs/rpc';
+import { CreatedPageInput, handlerOf, Operation } from '#libs/rpc';
 import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
-import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
+import { importRecordOf, importSchema } from './import-record.js';
 
 @Operation({
   name: 'import.list-imports',
@@ -14,12 +13,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
 })
 export class ListImports extends CreatedPageInput() {}
 
-@QueryHandler(ListImports)
-export class ListImportsHandler implements IQueryHandler<ListImports> {
-  constructor(private readonly jobs: ImportJobs) {}
-
-  async execute(query: ListImports): Promise<Page<ImportRecord>> {
-    const { records, pagination } = await this.jobs.list(query);
-    return { records: records.map(importRecordOf), pagination };
-  }
-}
+export const ListImportsHandler = handlerOf(ListImports, [ImportJobs], async (query, jobs) => {
+  const { records, pagination } = await jobs.list(query);
+  return { records: records.map(importRecordOf), pagination };
+});

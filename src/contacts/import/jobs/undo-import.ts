@@ -1,9 +1,8 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
-import { Operation, RecordInput } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput } from '#libs/rpc';
 import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
-import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
+import { importRecordOf, importSchema } from './import-record.js';
 
 @Operation({
   name: 'import.undo-import',
@@ -21,19 +20,15 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
 })
 export class UndoImport extends RecordInput('importId') {}
 
-@CommandHandler(UndoImport)
-export class UndoImportHandler implements ICommandHandler<UndoImport> {
-  constructor(
-    private readonly jobs: ImportJobs,
-    private readonly requests: Requests,
-  ) {}
-
-  async execute(command: UndoImport): Promise<ImportRecord> {
+export const UndoImportHandler = handlerOf(
+  UndoImport,
+  [ImportJobs, Requests],
+  async (command, jobs, requests) => {
     const { organizationId, importId, context } = command;
-    await this.requests.runOutside(command, async () => {
-      await this.jobs.undo(organizationId, importId, context.actor);
+    await requests.runOutside(command, async () => {
+      await jobs.undo(organizationId, importId, context.actor);
       return { importId };
     });
-    return importRecordOf(await this.jobs.find(organizationId, importId));
-  }
-}
+    return importRecordOf(await jobs.find(organizationId, importId));
+  },
+);
