@@ -22,6 +22,12 @@ export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
   return { type: 'object', properties, required: Object.keys(fields) };
 }
 
+/** The schema of a declared kind of records: the fields that all of them have, around those of the kind. */
+export function resourceSchema(fields: Record<string, FieldSchema>): FieldSchema {
+  const id = { type: 'string' } as const;
+  return recordSchema({ id, createdAt: timestamp, updatedAt: timestamp, ...fields, organizationId: id });
+}
+
 function withFormat(name: string, schema: FieldSchema): FieldSchema {
   const { type, items } = schema;
   if (name.endsWith('Ids') && items) return { ...schema, items: withFormat('id', items) };

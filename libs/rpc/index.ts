@@ -9,6 +9,7 @@ export {
   imageSchema,
   listedSchema,
   recordSchema,
+  resourceSchema,
   sharedSchemas,
   textOrNull,
   timestamp,

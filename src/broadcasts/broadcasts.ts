@@ -1,5 +1,5 @@
 import { Resource } from '#libs/resources';
-import { type FieldSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { type FieldSchema, listedSchema, recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
 import { forEachKindOfContacts } from '../contacts/index.js';
 import { audienceFields, broadcast, exists, STATUSES } from './broadcast.js';
 
@@ -21,10 +21,7 @@ forEachKindOfContacts(({ resource }) => {
   Object.assign(audience, { [chosen]: ids, [excluded]: ids });
 });
 
-export const broadcastSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const broadcastSchema = resourceSchema({
   name: { type: 'string' },
   subject: { type: 'string' },
   preheader: textOrNull,
@@ -62,7 +59,6 @@ export const broadcastSchema = recordSchema({
       'With `countClicks`, its links and how often they were followed, once per network and hour; null before sending starts and with `asOf`.',
     items: recordSchema({ url: { type: 'string' }, clicks: { type: 'integer' } }),
   },
-  organizationId: { type: 'string' },
 });
 
 /** Lists leave out the content. */

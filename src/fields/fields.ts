@@ -1,11 +1,8 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, timestamp } from '#libs/rpc';
+import { recordSchema, resourceSchema } from '#libs/rpc';
 import { field, FIELD_TYPES, type FieldType } from './field.js';
 
-export const fieldSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const fieldSchema = resourceSchema({
   key: {
     type: 'string',
     description:
@@ -18,7 +15,6 @@ export const fieldSchema = recordSchema({
     items: { type: 'string' },
     description: 'The options to choose from; null unless the type is CHOICE or CHOICES.',
   },
-  organizationId: { type: 'string' },
 });
 
 export type FieldRecord = {

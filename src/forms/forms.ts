@@ -1,5 +1,5 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
 import { endWithContacts } from '../confirmations/index.js';
 import { fields } from '../fields/index.js';
 import { lists } from '../lists/index.js';
@@ -10,10 +10,7 @@ import { confirmedSignUps, pendingSignUps, signUps } from './sign-up.js';
 
 const ids = { type: 'array', items: { type: 'string' } };
 
-export const formSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const formSchema = resourceSchema({
   name: { type: 'string' },
   title: { type: 'string' },
   text: textOrNull,
@@ -33,7 +30,6 @@ export const formSchema = recordSchema({
     type: 'integer',
     description: 'Exact number of sign-ups that await confirmation.',
   },
-  organizationId: { type: 'string' },
 });
 
 export const formIdSchema = recordSchema({ formId: { type: 'string' } });

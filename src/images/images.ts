@@ -1,5 +1,5 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
 import { image, type ImageFields } from './image.js';
 
 const variantSchema = recordSchema({
@@ -8,10 +8,7 @@ const variantSchema = recordSchema({
   type: { type: 'string' },
 });
 
-export const imageRecordSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const imageRecordSchema = resourceSchema({
   name: { type: 'string' },
   alt: { ...textOrNull, description: 'Alternative text: describes the image for people who cannot see it.' },
   type: {
@@ -29,7 +26,6 @@ export const imageRecordSchema = recordSchema({
     description:
       'Up to 320, 640, 1,280 and 1,920 pixels wide, each as WebP and as JPEG (PNG if the image has transparency).',
   },
-  organizationId: { type: 'string' },
 });
 
 export const imageIdSchema = recordSchema({ imageId: { type: 'string' } });

@@ -1,13 +1,10 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
 import { invalidation } from './invalidation.js';
 
 const momentOrNull = { type: ['string', 'null'], format: 'date-time' };
 
-export const invalidationSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const invalidationSchema = resourceSchema({
   petitionId: { type: 'string' },
   status: { type: 'string', enum: ['INVALIDATING', 'INVALIDATED', 'RESTORING', 'RESTORED'] },
   condition: {
@@ -24,7 +21,6 @@ export const invalidationSchema = recordSchema({
   matched: { type: 'integer', description: 'Number of signatures that matched when the invalidation began.' },
   invalidated: { type: 'integer', description: 'The number of these signatures that no longer count.' },
   restored: { type: 'integer', description: 'The number of these signatures that count again.' },
-  organizationId: { type: 'string' },
 });
 
 export const invalidations = new Resource({

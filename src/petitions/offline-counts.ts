@@ -3,23 +3,19 @@ import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
 import { type Past } from '#libs/event-store';
 import { Resource, Resources } from '#libs/resources';
-import { recordSchema, RpcError, textOrNull, timestamp } from '#libs/rpc';
+import { resourceSchema, RpcError, textOrNull } from '#libs/rpc';
 import { OFFLINE_STATUSES, offlineCount } from './offline-count.js';
 import { petitions } from './petitions.js';
 
 /** Counts per petition, including withdrawn ones. Each response with the petition adds them up. */
 const MAX_COUNTS = 2_000;
 
-export const offlineCountSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const offlineCountSchema = resourceSchema({
   petitionId: { type: 'string' },
   count: { type: 'integer', description: 'The number of signatures.' },
   collectedOn: { type: 'string', format: 'date' },
   note: textOrNull,
   status: { type: 'string', enum: OFFLINE_STATUSES, description: 'WITHDRAWN: they no longer count.' },
-  organizationId: { type: 'string' },
 });
 
 export const offlineCounts = new Resource({

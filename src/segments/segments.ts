@@ -1,15 +1,11 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, timestamp } from '#libs/rpc';
+import { recordSchema, resourceSchema } from '#libs/rpc';
 import { chooseContactsBy, FILTER_RULES } from '../contacts/index.js';
 import { segment, type SegmentFields } from './segment.js';
 
-export const segmentSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const segmentSchema = resourceSchema({
   name: { type: 'string' },
   filter: { type: 'object', description: FILTER_RULES },
-  organizationId: { type: 'string' },
 });
 
 export const segmentIdSchema = recordSchema({ segmentId: { type: 'string' } });

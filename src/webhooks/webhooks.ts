@@ -1,15 +1,12 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { recordSchema, resourceSchema, textOrNull, timestamp } from '#libs/rpc';
 import { exists, webhook } from './webhook.js';
 
 /** Fields from the operations table, which only exist for the present. */
 const OF_NOW =
   'Only get-webhook and list-webhooks return it; it is null with `asOf` and in the responses of all other operations.';
 
-export const webhookSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const webhookSchema = resourceSchema({
   url: { type: 'string' },
   description: textOrNull,
   eventTypes: {
@@ -49,7 +46,6 @@ export const webhookSchema = recordSchema({
       ms: { type: 'integer', description: 'Duration in milliseconds.' },
     },
   },
-  organizationId: { type: 'string' },
 });
 
 export const webhookIdSchema = recordSchema({ webhookId: { type: 'string' } });

@@ -3,7 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { ReservedConnections, TtlCache } from '#libs/database';
 import { EventStore, readSignedIds, signIds } from '#libs/event-store';
 import { Resource, Resources } from '#libs/resources';
-import { Names, ORIGIN, ORIGIN_RULE, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { Names, ORIGIN, ORIGIN_RULE, recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
 import { publishableKey } from './publishable-key.js';
 
 /** What everyone with a publishable key may do: what anyone may do on the public site. */
@@ -19,17 +19,13 @@ const CACHE_MS = 500;
 /** Entries of each cache. */
 const MAX_CACHED = 20_000;
 
-export const publishableKeySchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
+export const publishableKeySchema = resourceSchema({
   name: { type: 'string' },
   origins: { type: 'array', items: { type: 'string' }, description: 'The websites on which it works.' },
   key: {
     ...textOrNull,
     description: 'The value to send as `Authorization: Bearer`. It is not secret, so it is always shown.',
   },
-  organizationId: { type: 'string' },
 });
 
 export const publishableKeyIdSchema = recordSchema({ publishableKeyId: { type: 'string' } });
