@@ -17,7 +17,6 @@ export type TransactionLimits = {
 /** The default for `idle`. After this time, the locks of a lost instance or a silent connection are released. */
 const IDLE_MS = 5_000;
 
-/** The statements that set these limits at the start of a transaction. */
 export function limitsAsSql({ idle = IDLE_MS, statement, isSnapshot }: TransactionLimits): string {
   const limits = [`SET LOCAL idle_in_transaction_session_timeout = ${idle}`];
   if (statement !== undefined) limits.push(`SET LOCAL statement_timeout = ${statement}`);

@@ -48,7 +48,6 @@ export function containsDatabase(directory: string): boolean {
   return existsSync(homeIn(directory));
 }
 
-/** Opens the cluster in `directory`, creating it if it does not exist. */
 export async function openCluster(directory: string, programs: Programs, log: (message: string) => void) {
   const home = homeIn(directory);
   const data = join(home, 'data');

@@ -16,7 +16,6 @@ export class PooledSource extends DataSource {
     return this.use((connection) => runAlone<Result>(connection, text, values));
   }
 
-  /** Runs `work` on a connection of the pool. */
   async use<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
     const { master } = this.driver as unknown as { master?: Pool };
     if (!master) throw new Error('the connections to the database were closed');

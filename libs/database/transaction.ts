@@ -12,7 +12,6 @@ export type Transaction = Sql & {
    * @returns the result of `query`. It may be ignored.
    */
   send<Result>(text: string, values?: unknown[]): Promise<Result>;
-  /** Registers a function to call after the commit. */
   afterCommit(callback: () => void): void;
 };
 

@@ -132,7 +132,6 @@ export class AppendQueue {
     }
   }
 
-  /** The number of waiting commands and of running calls. */
   get load(): { waiting: number; calls: number } {
     return { waiting: this.waiting.length, calls: this.calls };
   }

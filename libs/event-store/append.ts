@@ -9,7 +9,6 @@ import { type Keyring } from './keyring.js';
 import { salted } from './personal-data.js';
 import { asWritten, type Upcasters } from './upcasting.js';
 
-/** Events for one stream. */
 export type StreamWrite = {
   streamType: string;
   streamId: string;

@@ -47,7 +47,6 @@ export function eventDigest(event: DigestedEvent, recordedAt: Date): Buffer {
   return timedDigest(bodyDigest(event), recordedAt);
 }
 
-/** The digest of a stored event, from that of its body. */
 export function timedDigest(body: Buffer, recordedAt: Date): Buffer {
   const bytes = Buffer.alloc(body.length + 8);
   bytes.set(body);

@@ -336,7 +336,6 @@ export class EventStore {
     return { after: Number(rows[0]!.position), events: limit };
   }
 
-  /** Which of these events are stored, by id. */
   async findStored(
     organizationId: string,
     eventIds: readonly string[],

@@ -153,7 +153,6 @@ const KINDS = `
   )
   SELECT stream_type, type FROM kinds`;
 
-/** Events to count. */
 export type CountedKind = { recordType: string; type: string };
 
 /**

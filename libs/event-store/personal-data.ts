@@ -36,7 +36,6 @@ export function salted(personal: JsonObject): { personal: JsonObject; personalDi
   return { personal: withSalt, personalDigest: hash('sha256', canonical(withSalt), 'hex') };
 }
 
-/** The personal data as the domain knows it. */
 export function withoutSalt(personal: JsonObject | null): JsonObject | null {
   if (personal === null || !(SALT in personal)) return personal;
   const { [SALT]: _, ...rest } = personal;

@@ -111,7 +111,6 @@ export class LinkTable {
       );`;
   }
 
-  /** The index by which an erasure finds the person's links. */
   get indexBySubject(): string {
     return `${this.table}_by_subject`;
   }

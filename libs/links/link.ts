@@ -27,7 +27,6 @@ export type LinkDeclaration = {
   /** The name of the record in the API: `list`. Events refer to it by `listId`. */
   record: string;
   streamType: string;
-  /** The types of the events that begin and end a link. */
   begins: string;
   ends: string;
   /**
@@ -61,7 +60,6 @@ export type Facts = {
   };
 };
 
-/** Links that a `LinkTable` counts. */
 export type Counted = {
   /** The types of the events that change them. */
   readonly handles: readonly string[];

@@ -1,6 +1,5 @@
 import { domainToASCII } from 'node:url';
 
-/** The contents of `MAIL_URL`. */
 export type MailServer = {
   host: string;
   port: number;
@@ -14,7 +13,6 @@ export type MailServer = {
   tls: { rejectUnauthorized?: boolean; servername?: string };
 };
 
-/** Accepted forms of the URL, for error messages. */
 export const MAIL_URL_FORMS =
   'smtp://[user:password@]host[:port] (port 587, STARTTLS if the server offers it) or smtps://[user:password@]host[:port] ' +
   '(port 465, TLS)';

@@ -14,7 +14,6 @@ import { type Timeouts } from './smtp-session.js';
 export type MailerOptions = {
   /** The server's URL. Without it, messages are written to files. */
   url?: string | undefined;
-  /** The directory for the files. */
   directory: string;
   from?: MailAddress | undefined;
   /** The public host name of this server. */

@@ -1,6 +1,5 @@
 export type MailAddress = { name: string | null; address: string };
 
-/** The domain of a sender, for the ids of its messages. */
 export function domainOf({ address }: MailAddress): string {
   return address.slice(address.lastIndexOf('@') + 1);
 }

@@ -103,7 +103,6 @@ export class SmtpSession {
     return this.isLeaving || this.connection.destroyed;
   }
 
-  /** How many messages used this session. */
   get uses(): number {
     return this.messages;
   }

@@ -1,11 +1,9 @@
 import { type StreamKind } from './product-module.js';
 
-/** An event type, and the type of the streams that contain it. */
 export type EventType = { readonly type: string; readonly streamType: string };
 
 let all: readonly EventType[] | undefined;
 
-/** Declares the event types of all streams, sorted by name. */
 export function declareEventTypes(streams: readonly StreamKind[]): void {
   all = streams
     .flatMap(({ streamType, events }) => Object.keys(events).map((type) => ({ type, streamType })))

@@ -18,7 +18,6 @@ export interface BackgroundWork {
 /** What each service of the API (`contact` of `contact.get-contact`) is for, in a sentence for its users. */
 type Services = Readonly<Record<string, string>>;
 
-/** Everything that a module adds to the product. */
 export type Parts = {
   operations: readonly InputClass[];
   services: Services;
@@ -106,7 +105,6 @@ export function ProductModule({
   };
 }
 
-/** The modules among a file's exports, in the order in which the file names them. */
 export function modulesAmong(exports: object): Type[] {
   return (Object.values(exports) as Type[]).toSorted(
     (one, other) => declared.indexOf(one) - declared.indexOf(other),

@@ -257,7 +257,6 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     return new RpcError('SERVICE_UNAVAILABLE', sentence, { reason, headers }, { cause });
   }
 
-  /** Logs each change of the readiness. */
   private logReadiness(): void {
     const { unreadiness: problem } = this;
     if (problem === this.logged) return;

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Distribution, SECONDS, Tally } from '#libs/measures';
 
-/** The counters of one operation. */
 type Counters = { statuses: Tally; seconds: Distribution };
 
 /**

@@ -10,7 +10,6 @@ type Loaded = 'img' | 'script' | 'connect' | 'worker' | 'frame';
 
 type HeaderOptions = {
   language: string;
-  /** The style in the document. */
   style?: Style;
   /** Default: nothing. */
   loads?: readonly Loaded[];
@@ -57,7 +56,6 @@ type DocumentOptions = HeaderOptions & {
   status?: number;
 };
 
-/** A page: its document, and its headers. */
 export function documentOf(options: DocumentOptions): Page {
   const { language, style, title, head, scripts, body, status = 200, isFramed } = options;
   const document = html`<!doctype html>

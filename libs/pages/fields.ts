@@ -25,7 +25,6 @@ export function FieldOf(field: Field, input: (attributes: Html) => Html): Html {
   </div>`;
 }
 
-/** A field's hint and its error. */
 export function HintOf({ name, hint, fault }: Field): Html {
   return html`${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
     ${fault === undefined ? null : html`<p class="fault" id="${name}-fault">${fault}</p>`}`;

@@ -1,4 +1,3 @@
-/** A request with the languages of its browser. */
 export type Browser = { headers: { 'accept-language'?: string | undefined } };
 
 /** Longer headers come from no browser. */

@@ -18,7 +18,6 @@ function isKnown(timeZone: string): boolean {
   }
 }
 
-/** All time zones, by name. */
 export function timeZones(): string[] {
   return ['UTC', ...Intl.supportedValuesOf('timeZone').filter((zone) => zone !== 'UTC')];
 }

@@ -16,7 +16,6 @@ const NO_PROGRESS_MS = 12_000;
 /** How often progress is checked. */
 const CHECK_MS = 500;
 
-/** The result of `purge`. */
 export type Purged = {
   /** Projections whose files were rewritten. */
   rebuilt: string[];

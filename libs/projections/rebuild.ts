@@ -55,7 +55,6 @@ export type RowDifference = {
   table: string;
   key: { [column: string]: unknown };
   problem: 'missing' | 'surplus' | 'different';
-  /** The columns that differ. */
   columns: string[];
 };
 

@@ -7,7 +7,6 @@ import {
   type RecordedEvent,
 } from '#libs/event-store';
 
-/** The effect of an event on links. */
 export type LinkChange =
   | { kind: 'begins'; event: RecordedEvent; recordId: string; subjectId: string; detail?: string | null }
   | { kind: 'ends'; event: RecordedEvent; recordId: string; subjectId: string }

@@ -10,7 +10,6 @@ import {
 /** The rows of a page. */
 export type Listing = {
   organizationId: string;
-  /** The maximum number of rows. */
   limit: number;
   /** The field to sort by, preceded by a minus for descending order. */
   sort: string;
@@ -281,7 +280,6 @@ async function writeConditions(
   return written;
 }
 
-/** The sort order of a listing, as SQL. */
 function orderOf({ sort }: Listing, list: ListedTable) {
   const descending = sort.startsWith('-');
   const { column, type } = { ...TIME_COLUMNS, ...list.sortColumns }[descending ? sort.slice(1) : sort]!;

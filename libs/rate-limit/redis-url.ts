@@ -2,7 +2,6 @@ type RedisNode = { host: string; port: number };
 
 type Credentials = { username?: string; password?: string; tls: boolean };
 
-/** The target of a Redis URL. */
 export type RedisTarget =
   | { kind: 'single'; url: string }
   | ({ kind: 'cluster'; nodes: RedisNode[] } & Credentials)
@@ -15,7 +14,6 @@ export type RedisTarget =
       sentinelPassword?: string;
     } & Credentials);
 
-/** Accepted forms of the URL, for error messages. */
 export const REDIS_URL_FORMS =
   'redis://[user:password@]host[:port][/database]; for a cluster, redis://host:port,host:port or redis://host?cluster=true; ' +
   'for sentinels, redis+sentinel://host:port,host:port/name-of-the-master[/database]; for TLS, rediss instead of redis';

@@ -60,7 +60,6 @@ export function changeHandler<Command extends Input, State extends object, Event
   );
 }
 
-/** The handler of an operation that deletes a record. */
 export function deleteHandler<State extends object, Event extends DomainEvent>(
   input: InputClass,
   resource: Resource<State, Event>,

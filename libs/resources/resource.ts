@@ -228,7 +228,6 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     return this.counted.map(({ field }) => columnOf(field));
   }
 
-  /** The counted links, with their qualified tables. */
   get countedLinks(): { table: string; isSuspendable: boolean }[] {
     const tables = [this.linkTable, this.otherLinkTable].filter((table) => table !== undefined);
     return this.counted.map(({ link }, n) => ({ table: tables[n]!, isSuspendable: link.isSuspendable }));

@@ -359,7 +359,6 @@ export function comparableName(name: string): string {
   return name.normalize('NFC').toLowerCase();
 }
 
-/** The id that an input gives for a record of the kind. */
 export function idIn(input: object, { idField }: Resource): string {
   return (input as Record<string, string>)[idField]!;
 }

@@ -9,7 +9,6 @@ type Declaration<State extends object, Event extends DomainEvent> = {
   subscription: string;
   timer: string;
   decider: Decider<State, Event>;
-  /** The events that may change the time. */
   handles: NoInfer<Event>['type'][];
   /** RFC 3339; null if the record changes at no time. */
   timeOf: (state: State) => string | null;

@@ -58,7 +58,6 @@ function controllerOf(exports: object): Type {
   return OperationsController;
 }
 
-/** The controllers and handlers of a module, from the exports of its `operations.ts`. */
 export function operationsModule(exports: object): ModuleMetadata {
   const handlers = (Object.values(exports) as unknown[]).filter(
     (value): value is Type =>

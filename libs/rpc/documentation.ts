@@ -222,7 +222,6 @@ function errorExample(code: ErrorCode, reason?: ErrorReason): object {
   };
 }
 
-/** The documentation of one status. */
 export function errorContent(error: PossibleError): {
   description: string;
   content: Record<string, { schema: object; examples: Record<string, { $ref: string }> }>;

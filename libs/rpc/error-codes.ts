@@ -94,7 +94,6 @@ const ALWAYS_REASONED = [
   'SERVICE_UNAVAILABLE',
 ] as const satisfies ErrorCode[];
 
-/** The codes that always have a reason. */
 export type ReasonedCode = (typeof ALWAYS_REASONED)[number];
 
 /** Whether errors with this code always have a reason. Other codes have one only for some causes. */

@@ -53,7 +53,6 @@ export class ErrorPagesController {
   }
 }
 
-/** The section of a code's page that explains each `error.reason`. */
 function explainReasons(code: ErrorCode): string {
   const items = Object.entries(explainedReasons(code)).map(
     ([reason, text]) => `<dt id="${reason}">${reason}</dt><dd>${text.replaceAll('<', '&lt;')}</dd>`,

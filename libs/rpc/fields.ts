@@ -288,7 +288,6 @@ export function Flag({ only, ...options }: FieldOptions & { only?: boolean } = {
   );
 }
 
-/** A whole number from `min` to `max`. */
 export function Integer(options: FieldOptions & { min: number; max: number }): PropertyDecorator {
   const { min, max } = options;
   return field(
@@ -599,7 +598,6 @@ export function Timestamp(options: FieldOptions = {}): PropertyDecorator {
 /** Clocks of two computers differ by seconds. A difference of minutes is a mistake. */
 const CLOCK_DIFFERENCE_MS = 60_000;
 
-/** A time in the past. */
 export function PastTimestamp(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', format: 'date-time' }, (value) => {
     if (typeof value !== 'string' || !isMoment(value)) return NO_MOMENT;

@@ -20,7 +20,6 @@ export function currentScope(scope: string): string {
   return renamed(scope, Object.entries(FORMER));
 }
 
-/** The name under which a scope is stored. */
 export function storedScope(scope: string): string {
   return renamed(
     scope,

@@ -4,7 +4,6 @@ import { type Issue, RpcError } from './errors.js';
 import { fieldsOf, type FieldSchema, hasOnlyFields, Id, type Source, Timestamp } from './fields.js';
 import { unknownField } from './unknown-field.js';
 
-/** The base of every input class. An input is the command or query itself. */
 export abstract class Input {
   @Id({
     optional: true,
@@ -50,7 +49,6 @@ export type StreamedBody = Pick<StreamedInput, 'mediaType' | 'contentType' | 'by
 
 export type InputClass<T extends Input = Input> = new () => T;
 
-/** The fields of an input apart from its organization and context. */
 type OwnFields<T extends Input> = Omit<T, keyof Input>;
 
 /** An input that the program itself creates. Its fields are not checked. */

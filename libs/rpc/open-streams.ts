@@ -14,7 +14,6 @@ const RETRY_AFTER = '5';
 const open = new Map<string, number>();
 let total = 0;
 
-/** The number of open streams of this process. */
 export function streamsOpen(): number {
   return total;
 }

@@ -6,7 +6,6 @@ import { type OperationDefinition } from './operation.js';
 import { possibleErrors } from './possible-errors.js';
 import { describeScopes, scopeOf } from './scopes.js';
 
-/** The documentation of an operation in the OpenAPI document. */
 export function operationDocumentation(
   swagger: typeof Swagger,
   input: InputClass,

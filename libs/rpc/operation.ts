@@ -7,7 +7,6 @@ export type OperationDefinition = {
   method: 'GET' | 'POST' | 'DELETE';
   /** `<service>.<method>`, the last segment of the address: `contact.create-contact`. */
   name: `${string}.${string}`;
-  /** The `object` of the response. */
   object: string;
   summary: string;
   /** May be a getter, because other modules may declare fields of the operation. */
@@ -83,12 +82,10 @@ export function operationsAmong(exports: object): InputClass<Input>[] {
 
 let all: ReadonlyMap<string, InputClass> | undefined;
 
-/** Declares all operations. */
 export function declareOperations(operations: readonly InputClass[]): void {
   all = new Map(operations.map((input) => [operationOf(input)!.name, input]));
 }
 
-/** The definition of an operation; undefined if it does not exist. */
 export function findOperation(name: string): OperationDefinition | undefined {
   const input = all?.get(name);
   return input && operationOf(input);

@@ -35,7 +35,6 @@ export function requireReading(request: Request): void {
   );
 }
 
-/** Counts a response until it is sent. */
 export function countAnswer(request: Request, response: Response): void {
   // The client has disconnected, so no further `close` event will end the count.
   if (response.destroyed) return;

@@ -42,7 +42,6 @@ export class Checkpoints {
     private readonly sealer: Sealer,
   ) {}
 
-  /** The verifier key of an organization's checkpoints. */
   keyOf(organizationId: string): string {
     return this.sealer.signers.verifierKeyOf(organizationId);
   }

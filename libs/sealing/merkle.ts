@@ -19,7 +19,6 @@ const NODE = Buffer.of(1);
 
 const EMPTY_ROOT = createHash('sha256').digest();
 
-/** The root of the tree's first `size` leaves. */
 export async function rootOf(size: number, read: ReadSubtree): Promise<Buffer> {
   return size === 0 ? EMPTY_ROOT : hashOf(0, size, read);
 }
@@ -71,7 +70,6 @@ export function rootOfSubtrees(subtrees: readonly { leaves: number; hash: Buffer
   return hashes.length === 0 ? EMPTY_ROOT : hashes.reduceRight((right, left) => nodeHash(left, right));
 }
 
-/** A tree by its number of leaves and its root. */
 export type Tree = { size: number; root: Buffer };
 
 /** Whether the path proves that the older tree is a prefix of the newer one (RFC 9162, section 2.1.4.2). */

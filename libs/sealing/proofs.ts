@@ -106,7 +106,6 @@ export async function readLeaves(
   return leaves.length === width && areSealed ? leaves : undefined;
 }
 
-/** The number of the leaf for the event at this position. */
 export async function indexOf(
   sql: Sql,
   organizationId: string,

@@ -10,7 +10,6 @@ import { GrowingTree } from './tiles.js';
 /** After this many steps, other work of this process gets a turn. */
 export const TURN = 50;
 
-/** A quarantined organization. */
 export type Refused = { organizationId: string; reason: Refusal };
 
 /** A tree that grows from the last signed state to the next one. */

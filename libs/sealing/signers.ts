@@ -116,7 +116,6 @@ export class Signers {
   }
 }
 
-/** The key names that sign an organization's checkpoints. */
 function namesOf({ organizationId }: SealedTree): string[] {
   return [originOf(organizationId), GENERAL_NAME];
 }

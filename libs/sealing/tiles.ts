@@ -11,7 +11,6 @@ export function tileKey(level: number, index: number): string {
   return `${level}/${index}`;
 }
 
-/** The number of hashes in the rightmost tile of a level. */
 function widthOf(size: number, level: number): number {
   return Math.floor(size / TILE_WIDTH ** level) % TILE_WIDTH;
 }

@@ -48,7 +48,6 @@ export type AcceptedMail = {
   to: string;
   from: string;
   bytes: number;
-  /** The authenticated user. */
   user: string | null;
   isSecure: boolean;
   isUtf8: boolean;
@@ -134,7 +133,6 @@ export class SmtpServer {
     await this.ask(behaviour);
   }
 
-  /** Whether a connection is on hold at this stage. */
   isHolding(stage: SmtpStage | 'middle'): boolean {
     return this.held.has(stage);
   }

@@ -29,7 +29,6 @@ export function traceBy(chosen: Tracer): void {
   tracer = chosen;
 }
 
-/** The tracer of this process; undefined if tracing is disabled. */
 export function currentTracer(): Tracer | undefined {
   return tracer;
 }

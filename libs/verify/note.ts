@@ -25,7 +25,6 @@ export class NotAuthentic extends Error {
 type Signature = { name: string; keyId: Uint8Array; bytes: Uint8Array };
 /** `text` ends with a line feed. It is the signed part. */
 export type Note = { text: string; signatures: readonly Signature[] };
-/** A key that verifies the signatures of a name. `bytes`: the algorithm byte and the public key. */
 export type VerifierKey = { name: string; id: Uint8Array; bytes: Uint8Array; publicKey: Uint8Array };
 /** A witness has seen the note and nothing that contradicts it. */
 export type Cosignature = { witness: string; time: Date };

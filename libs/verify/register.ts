@@ -56,7 +56,6 @@ export class RegisteredHistory {
     this.next = entries.after(this.hashOf('previous', 0));
   }
 
-  /** Compares the tree with the next entry, if it is that of this size. */
   compare(tree: Tree): void {
     const { size } = tree;
     if (!this.next || this.hashOf('size', size) !== this.next.size) return;

@@ -23,7 +23,6 @@ export type VerifyOptions = {
   successions?: () => Promise<readonly Succession[]>;
 };
 
-/** Verifies an export of a whole history. */
 export function verifyExport(
   chunks: AsyncIterable<Uint8Array>,
   checkpoint: string,

@@ -2,7 +2,6 @@ import { RpcError } from '#libs/rpc';
 import { type ApiKeyDetails, DEFAULT_RATE_LIMIT, type RateLimit } from './api-key.js';
 import { requireScopes } from './scopes.js';
 
-/** The rights of a key, its rate limit and its expiry. */
 export type Grant = Pick<ApiKeyDetails, 'scopes' | 'rateLimit' | 'expiresAt'>;
 
 /** Requests per second; Infinity for no limit. */

@@ -6,7 +6,6 @@ import { type Rendered } from './merge-fields.js';
 /** The sender, as shown in the footer of each message. */
 export type Sender = { brand: Brand; postalAddress: string | null; language: string };
 
-/** The HTML document around the content. */
 export function htmlOf(
   { subject, preheader, html: content, look }: Rendered,
   { brand, postalAddress, language: preferred }: Sender,

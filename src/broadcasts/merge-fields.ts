@@ -47,7 +47,6 @@ export type Look = {
   isWide: boolean;
 };
 
-/** A rendered message. */
 export type Rendered = { subject: string; preheader: string; html: string; text: string; look: Look };
 
 /** An error in a template, described for its author. */

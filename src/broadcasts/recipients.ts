@@ -302,7 +302,6 @@ export class Recipients {
     );
   }
 
-  /** The current figures, by the ids of the sendings. */
   async figures(
     organizationId: string,
     sendingIds: readonly string[],

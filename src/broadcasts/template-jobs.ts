@@ -24,7 +24,6 @@ export type Written = { took: number } & (
 /** A large template takes a few megabytes. Few broadcasts are sent at the same time. */
 const MAX_TEMPLATES = 32;
 
-/** The jobs of the thread of `Templates`. */
 export function templateJobs() {
   const templates = new Map<number, Template>();
   const store = (id: number, template: Template) => {

@@ -15,7 +15,6 @@ import { interruptible, path, type Session, withSession } from './session.js';
 
 type Options = { to: string | BucketLocation; every?: number; organization?: string[] };
 
-/** Adds `anchor` to the commands of `history`. */
 export function anchorCommand(history: Command, program: Command): void {
   history
     .command('anchor')

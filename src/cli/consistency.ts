@@ -18,7 +18,6 @@ type Options = { key: string; export?: string; url?: string; apiKeyFile?: string
 type Outcome = Comparison | 'shrank';
 type Finding = { outcome: Outcome; sentence: string };
 
-/** Adds `consistency` to the commands of `history`. */
 export function consistencyCommand(history: Command): void {
   const command = history
     .command('consistency')

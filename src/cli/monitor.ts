@@ -15,7 +15,6 @@ type Options = {
   once?: true;
 };
 
-/** Adds `monitor` to the commands of `history`. */
 export function monitorCommand(history: Command): void {
   const command = history
     .command('monitor')

@@ -19,7 +19,6 @@ type VerifyOptions = {
   quorum?: number;
 };
 
-/** Adds `verify` to the commands of `history`. */
 export function verifyCommand(history: Command): void {
   const verify = history
     .command('verify')
@@ -129,7 +128,6 @@ database and no server. It takes a few hundred megabytes of memory, plus about 2
     });
 }
 
-/** Adds `verify-count` to the commands of `history`. */
 export function verifyCountCommand(history: Command): void {
   const command = history
     .command('verify-count')

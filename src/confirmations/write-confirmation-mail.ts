@@ -12,7 +12,6 @@ type Parts = {
   url: string;
 };
 
-/** The subject and the text and HTML parts of the email. */
 export function writeMail({ language, emails }: Locale, mail: Parts): ReturnType<typeof writeLetter> {
   const { url, button, ...parts } = partsOf(emails, mail);
   return writeLetter({

@@ -64,7 +64,6 @@ type Answers = {
   customFields: CustomValues;
 };
 
-/** Finds contacts by address, for decisions that depend on them. */
 @Injectable()
 export class ContactsByEmail {
   constructor(

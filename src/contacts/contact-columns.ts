@@ -39,7 +39,6 @@ export const INDEXED_COLUMNS = Object.entries(DETAILS).flatMap(([column, { index
   index ? [column] : [],
 );
 
-/** First and last name as one text, for searches. */
 const NAME = `(coalesce(first_name || ' ', '') || coalesce(last_name, ''))`;
 /**
  * The expressions that `q` searches. The last name is separate, because short texts match only at the

@@ -14,7 +14,6 @@ export async function findMerged(
   return into === undefined ? undefined : findMerged(records, organizationId, into);
 }
 
-/** Events to append to a contact at this version. */
 export type ContactChange = { contactId: string; version: number; events: ContactEvent[] };
 
 /** Events for a contact's stream; the contact is the subject of its personal data. */

@@ -158,7 +158,6 @@ export class ContactsTable {
     return rows.map((row) => this.record(row));
   }
 
-  /** Converts a row to a record. */
   record(row: ContactRow): ContactRecord {
     const open = row.wrapped_key ? this.store.opener(row.id, row.wrapped_key) : undefined;
     return {

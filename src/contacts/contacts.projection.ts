@@ -347,7 +347,6 @@ function jsonOf(changes: readonly Change[]): string {
 /** Encoded as JSON. */
 const JSON_COLUMNS = ['external_ids', 'custom_fields'];
 
-/** The columns of a new contact's row. */
 const COLUMNS: [string, ElementType][] = [
   ['organization_id', 'uuid'],
   ['id', 'uuid'],

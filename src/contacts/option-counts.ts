@@ -9,7 +9,6 @@ export const COUNT_OPTIONS = `
   SELECT count(DISTINCT c.id)::int AS count FROM unnest($2::jsonb[]) AS wanted(value)
   JOIN ${CONTACTS_TABLE} c ON c.organization_id = $1 AND c.custom_fields @> wanted.value`;
 
-/** Counts the contacts that have options of a custom field, for `OptionUse`. */
 @Injectable()
 export class OptionCounts implements OnModuleInit {
   constructor(

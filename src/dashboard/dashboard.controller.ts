@@ -43,7 +43,6 @@ export class DashboardController {
       } catch (error) {
         context.form.refusal = refusalOf(error, context.words);
         if (!context.form.refusal) throw error;
-        // Shows the page again with the typed input.
         return await page.show(context);
       }
     });

@@ -81,7 +81,6 @@ export class FormInput {
     throw new RpcError('BAD_REQUEST', this.words.changedMeanwhile);
   }
 
-  /** The version of a record that its form is based on. */
   sinceOf(record: { updatedAt: string | Date }): string {
     return (this.hasConflict ? null : this.get('since')) ?? versionOf(record);
   }

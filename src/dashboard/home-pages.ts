@@ -139,7 +139,6 @@ async function DaysOf(context: PageContext): Promise<Html | null> {
   ]);
 }
 
-/** The newest contacts. */
 async function ContactsOf(context: PageContext): Promise<Html | null> {
   const { words, address } = context;
   const contacts = await listOf<ContactRecord & { createdAt: string }>(context, 'contact', {});

@@ -32,7 +32,6 @@ const SHAPES: Record<string, string> = {
   delete: 'M4 6h12M8 6V3.5h4V6M5.5 6l.7 10.5h7.6L14.5 6',
 };
 
-/** The names of all icons. */
 export const ICONS: readonly string[] = Object.keys(SHAPES);
 
 const icons = new Map(

@@ -86,7 +86,6 @@ export type ListOptions<Listed> = {
   cannotFind?: (context: PageContext) => string | undefined;
   /** Lets people choose records in the list. */
   choose?: (context: PageContext) => Choosing<Listed> | undefined;
-  /** Actions above the list, in addition to `add`. */
   actions?: (context: PageContext) => readonly (Html | null)[];
   /** Content above the list. */
   before?: (context: PageContext) => Html | null | Promise<Html | null>;
@@ -243,7 +242,6 @@ function Choice<Listed>(address: Address, choosing: Choosing<Listed> | undefined
   </form>`;
 }
 
-/** The records of the page that the address names. */
 export async function listFrom<Listed>(
   context: PageContext,
   by: string | Lister<Listed>,

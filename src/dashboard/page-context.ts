@@ -61,7 +61,6 @@ async function* stillWith(
   await requireStill();
 }
 
-/** Renders the page. */
 class View {
   /** Reload interval while something is in progress, for browsers without scripts. */
   refreshSeconds: number | undefined;

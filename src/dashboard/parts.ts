@@ -167,7 +167,6 @@ const TONES: Record<string, 'good' | 'doubt' | 'bad'> = {
   WON: 'good',
 };
 
-/** A status with its colour. */
 export function BadgeOf(status: string, text: string): Html {
   return html`<span class="badge ${TONES[status] ?? ''}">${text}</span>`;
 }
@@ -194,7 +193,6 @@ export function Empty({ title, text, action }: { title: string; text: string; ac
   return html`<div class="empty"><h2>${title}</h2><p>${text}</p>${action ? html`<p>${action}</p>` : null}</div>`;
 }
 
-/** A section with a heading. */
 export function SectionOf(title: string, content: Html | null | readonly (Html | null)[]): Html {
   return html`<section class="section"><h2>${title}</h2>${content}</section>`;
 }

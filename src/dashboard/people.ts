@@ -23,7 +23,6 @@ export type Person = {
   hasOutbox: boolean;
 };
 
-/** A person in an organization. */
 export type Member = Person & { organization: NonNullable<Person['organization']> };
 
 /** Options for running an operation. */

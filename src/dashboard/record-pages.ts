@@ -79,7 +79,6 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
     text: titleOf(one),
   });
 
-  /** A page below the record's. */
   function page(
     name: string,
     { needs, title, content, back = to }: PageBelow<Shows> & { needs: string },

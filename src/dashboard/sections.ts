@@ -86,7 +86,6 @@ export function navigation(): { group: NavigationGroup | null; sections: Record<
   ];
 }
 
-/** The places of all sections. */
 export function places(): Record<Section, Place> {
   return Object.assign({}, ...navigation().map(({ sections }) => sections)) as Record<Section, Place>;
 }
@@ -96,7 +95,6 @@ export function shownKinds(): string[] {
   return Object.values(places()).flatMap(({ shows }) => shows ?? []);
 }
 
-/** Whether a person may see a section. */
 export function isOpenTo(person: Person, { needs, isThere }: Place): boolean {
   return (needs === null || person.may(needs)) && isThere?.(person) !== false;
 }

@@ -119,7 +119,6 @@ export function invitationPage(words: DashboardWords, organization: string, role
   return noticePage(words, { title: title(organization), text: text(role) }, { more: ButtonOf(button) });
 }
 
-/** Offers a new link. */
 export function badLinkPage(words: DashboardWords): Page {
   const more = html`<p><a class="button" href="/dashboard/sign-in">${words.signIn.button}</a></p>`;
   return noticePage(words, words.badLink, { status: 410, more });

@@ -3,7 +3,6 @@ import { type Request } from 'express';
 import { type Readable } from 'node:stream';
 import { invalid } from '#libs/rpc';
 
-/** An uploaded file. Its bytes can be read only once. */
 export type Upload = { name: string; mediaType: string; bytes: AsyncIterable<Uint8Array> };
 
 /** More than any of our forms needs. */

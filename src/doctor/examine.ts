@@ -26,7 +26,6 @@ import { selfCheck } from './self-check.js';
 import { settings } from './settings.js';
 import { witnesses } from './witnesses.js';
 
-/** A finding, and the check it comes from. */
 export type Examined = Finding & { check: string };
 
 const DATABASE_CHECKS: readonly DatabaseCheck[] = [

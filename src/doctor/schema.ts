@@ -3,7 +3,6 @@ import { migrations as ours, schema } from '#migrations';
 import { counted, type Findings } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Whether the database has the schema of this version. */
 export const migrations: DatabaseCheck = {
   name: 'migrations',
   async examine({ database }, found) {

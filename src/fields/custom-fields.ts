@@ -23,7 +23,6 @@ const DEFINITIONS = `
   SELECT id, key, name, type, state->'options' AS options FROM ${fields.table} WHERE organization_id = $1
   ORDER BY created_at, id`;
 
-/** The custom fields of organizations, for records that have values in them. */
 @Injectable()
 export class CustomFields {
   private readonly keys: BatchLoader<string, ReadonlyMap<string, string>>;

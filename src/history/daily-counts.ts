@@ -7,7 +7,6 @@ const DAY_MS = 86_400_000;
 /** Past days hardly change: only by events that were being written at midnight. */
 const CACHE_MS = 600_000;
 
-/** What is counted. */
 const KINDS = {
   signatures: { recordType: 'signature', type: 'PetitionSigned' },
   contacts: { recordType: 'contact', type: 'ContactCreated' },

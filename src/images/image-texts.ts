@@ -1,6 +1,5 @@
 import { Text } from '#libs/rpc';
 
-/** The texts that describe an image. */
 export class ImageTextsInput {
   @Text({ max: 200, optional: true })
   name?: string;

@@ -30,7 +30,6 @@ export const imageRecordSchema = resourceSchema({
 
 export const imageIdSchema = recordSchema({ imageId: { type: 'string' } });
 
-/** The path of an image's file on this server. */
 function pathOfFile(hash: string, name: string): string {
   return `/images/${hash}/${name}`;
 }

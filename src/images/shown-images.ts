@@ -5,20 +5,17 @@ import { type Resource, type ResourceRecord, Resources } from '#libs/resources';
 import { PublicAddress } from '../config/index.js';
 import { images } from './images.js';
 
-/** A kind of records that can show an image. */
 export type ShowsImages = {
   /** The name of the record in the API. */
   object: string;
   decider: Decider<object, DomainEvent>;
   exists: (state: object) => boolean;
-  /** Finds the records that show the image. */
   find: (
     readers: { resources: Resources; records: RecordReader },
     organizationId: string,
     imageId: string,
     most: number,
   ) => Promise<{ id: string; name: string }[]>;
-  /** Returns the events that remove the image from a record. */
   takeOut: (state: object) => DomainEvent[];
 };
 const kinds: ShowsImages[] = [];

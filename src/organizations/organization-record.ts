@@ -75,7 +75,6 @@ export type OrganizationRecord = {
   mailHook: string | null;
 };
 
-/** The organization from its exported history. */
 export const replayableOrganization: Replayable = {
   object: 'organization',
   streamTypes: [organization.streamType, publicLog.streamType, sender.streamType],

@@ -49,7 +49,6 @@ ${offlineSignatures === 0 ? null : html`<p>${delivery.parts(number(signatures), 
 `)}`;
 }
 
-/** Rows of the table of signers. @param before the number of rows before them */
 export function deliveryRows(words: SiteWords, signers: readonly Signer[], before: number): string {
   const rows = signers.map((signer, n) => {
     const { name, place } = signer ?? { name: words.delivery.deleted, place: '' };

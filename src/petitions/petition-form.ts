@@ -11,10 +11,8 @@ export const STANDARD_FIELDS = [
 ] as const;
 export type StandardField = (typeof STANDARD_FIELDS)[number];
 
-/** A custom field that a form asks for. */
 export type FormField = { fieldId: string; required: boolean };
 
-/** The form on a petition's page. */
 export type PetitionForm = {
   /** In this order. Each has a `fieldId` or a `field`. Custom fields that were deleted since are ignored. */
   fields: (FormField | { field: StandardField; required: boolean })[];

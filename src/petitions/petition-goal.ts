@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Decider, streamIdOf } from '#libs/event-store';
 
-/** Whether a petition has ever reached its goal. */
 export type PetitionGoal = { isReached: boolean };
 
 export type PetitionGoalEvent = {

@@ -26,7 +26,6 @@ const SHOWN: { readonly [comments in Comments]: readonly CommentState[] } = {
   APPROVED: ['SHOWN'],
 };
 
-/** Comments that signers made public. */
 @Injectable()
 export class PublicComments {
   constructor(

@@ -30,7 +30,6 @@ export class RequestSignature extends Input {
   clientAddress!: string | null;
   /** Values of custom fields by the id of the field. */
   customFields?: SignerDetails['customFields'];
-  /** The language of the page. */
   language?: string | null;
   /** The text next to the checkbox, as the signer saw it. */
   consent?: { source: string; text: string; language: string };

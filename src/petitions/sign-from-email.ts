@@ -16,7 +16,6 @@ export class SignFromEmail extends Input {
   contactId!: string;
   broadcastId!: string;
   clientAddress!: string | null;
-  /** The language of the page. */
   language!: string;
 }
 

@@ -2,7 +2,6 @@ import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { COMMENT_STATES, type CommentState } from './comment.js';
 import { type Suspicion, SUSPICIONS } from '../confirmations/index.js';
 
-/** The response of add-signature and remove-signature. */
 export type SignatureAnswer = {
   /** null if remove-signature found none. */
   signatureId: string | null;

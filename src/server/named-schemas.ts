@@ -73,7 +73,6 @@ export function nameSchemas(document: OpenAPIObject, known: Record<string, objec
   for (const [name, schema] of Object.entries(schemas)) schemas[name] = refer(schema, true) as Schema;
 }
 
-/** The answers that are errors, each with the name of its operation. */
 function errorsOf({ paths }: OpenAPIObject): { operation: string; status: string; schema: Schema }[] {
   return Object.values(paths).flatMap((methods) =>
     Object.values(methods as Record<string, Operation & { operationId: string }>).flatMap(

@@ -7,7 +7,6 @@ import { webmailOf } from './mail-providers.js';
 import { proofOf, scriptsFor, signPath } from './sign-form.js';
 import { type Kept, type SiteOrganization, type SiteForm } from './site-types.js';
 
-/** The petition or sign-up form of a page. */
 type About = { organization: SiteOrganization; petition: SiteForm; words: SiteWords };
 
 type SubmittedPageOptions = About & {

@@ -38,7 +38,6 @@ type PageOptions = {
   isFramed?: boolean;
 };
 
-/** The document and its headers. */
 export function pageOf(options: PageOptions): Page {
   const {
     organization,

@@ -74,7 +74,6 @@ ${urls.map(
   );
 }
 
-/** The description, or the beginning of the post, as HTML. */
 function excerptOf({ description, content, title }: SitePost): Html {
   if (description !== null) return html`<p>${description}</p>`;
   // Removes markup. Characters stay escaped.

@@ -123,7 +123,6 @@ export function NoticeOf({
   </div>`;
 }
 
-/** The path of a page of a petition, in the language of this page. @param more parameters */
 export function pathOf(
   petition: Pick<SiteForm, 'path' | 'language' | 'languages'>,
   end = '',

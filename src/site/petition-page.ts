@@ -43,7 +43,6 @@ type Props = FormProps & {
 /** Seconds for which shared caches may keep the page. */
 export const CACHE_SECONDS = 1;
 
-/** The page of a petition, with the form. */
 export function petitionPage({ organization, petition, form, words, proof, signer }: Props): Page {
   const { title, image, description, isOpen } = petition;
   const url = urlOf(petition);

@@ -4,7 +4,6 @@ import { Share, TitleOf } from './parts.js';
 import { CACHE_SECONDS, type FormProps } from './petition-page.js';
 import { scriptsFor, SignFormOf } from './sign-form.js';
 
-/** The page of a sign-up form. */
 export function signUpPage({ organization, petition: signUp, form, words, proof }: FormProps): Page {
   const { title, description, url, isOpen } = signUp;
   const hasFaults = Object.keys(form.faults).length > 0;

@@ -57,7 +57,6 @@ const COUNT_HEADERS = {
 /** Characters of a signer's token that a form keeps. Longer ones are not ours. */
 const MAX_VIA = 100;
 
-/** The names in an address. */
 type Named = { organization: string; petition?: string; form?: string; post?: string; token?: string };
 type Answered = Page | { redirect: string } | undefined;
 /** A petition or sign-up form, its organization, and texts in its language. */
@@ -534,7 +533,6 @@ export class SiteController {
     return this.isOurs(named) ? this.records.organization(named.organization) : undefined;
   }
 
-  /** The petition of an address, in the visitor's language. */
   private async petitionOf(
     named: Named,
     visitor: Visitor,

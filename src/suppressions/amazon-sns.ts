@@ -28,7 +28,6 @@ const SIGNED = {
 };
 const ALGORITHMS: { [version: string]: string } = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' };
 
-/** A message of Amazon SNS as received. */
 export type SnsEnvelope = { Type: string; [field: string]: unknown };
 
 /** Verifies and unwraps Amazon SNS messages: nothing is trusted without Amazon's signature. */

@@ -4,7 +4,6 @@ import { type SuppressedAddressEvent } from './suppressed-address.js';
 
 type ContactErased = { type: 'ContactErased'; data: Record<string, never> };
 
-/** An active suppression. */
 type Row = {
   organization_id: string;
   id: string;

@@ -10,7 +10,6 @@ const PURPOSE = 'accept invitation';
 
 export type InvitationName = { organizationId: string; invitationId: string };
 
-/** Issues and reads the links that accept invitations. */
 @Injectable()
 export class InvitationLinks {
   constructor(

@@ -1,7 +1,6 @@
 import { MEMBERS_TABLE } from './members.projection.js';
 import { type Role } from './roles.js';
 
-/** A person's membership in an organization. */
 export type Membership = { organizationId: string; memberId: string; role: Role };
 
 /** `isCurrent`: it began, and its role was last changed, before the given time. */

@@ -93,7 +93,6 @@ export class Sessions {
     );
   }
 
-  /** Ends one of the user's own sessions. */
   async endOne(userId: string, id: string): Promise<void> {
     const [ended] = await this.source.query<[{ token: Buffer }[], number]>(
       'DELETE FROM sessions WHERE user_id = $1 AND id = $2 RETURNING token',

@@ -88,7 +88,6 @@ export class Team {
     return own && { organizationId, actor: { type: 'user', id: userId }, scopes: scopesOf(own.role) };
   }
 
-  /** The addresses of an organization's members, by user. */
   async addressesOf(
     organizationId: string,
     userIds: readonly string[],

@@ -55,7 +55,6 @@ export function isPublic(address: string): boolean {
   }
 }
 
-/** The error of a connection to an address that is not allowed. */
 export class DestinationNotAllowed extends Error {
   constructor() {
     super('Delivery to this address is not allowed.');

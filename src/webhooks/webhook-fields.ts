@@ -5,7 +5,6 @@ export const URL_RULE =
   'A public https URL without a user name or password. Redirects are not followed. Operators can allow private ' +
   'addresses and http.';
 
-/** The event types that a webhook can select. */
 export function typeNames(): string[] {
   return allEventTypes().map(({ type }) => type);
 }

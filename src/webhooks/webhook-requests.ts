@@ -24,7 +24,6 @@ export const DELIVERY_REASONS = {
   refused: 'The endpoint did not respond with a success status (2xx).',
 } as const;
 
-/** The result of an attempt. */
 export type Attempt = {
   at: Date;
   delivered: boolean;
@@ -39,7 +38,6 @@ export type Attempt = {
 
 type Answer = { statusCode: number; answer: Buffer };
 
-/** Sends webhook deliveries, one request each. */
 @Injectable()
 export class WebhookRequests {
   // Destinations are checked when connecting, so connections can be reused.

@@ -21,7 +21,6 @@ const MOST_DUE = 1_000;
 const SHORTEST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 600_000;
 
-/** A witness and its recent failures. */
 type Asked = { client: WitnessClient; failures: number; pausedUntil: number; refuses: boolean };
 
 type Verdict = Exclude<Outcome, { is: 'ahead' }>;

@@ -11,7 +11,6 @@ import {
 } from '#libs/verify';
 import { fetchAnswer, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
 
-/** A witness from the configuration. */
 export type WitnessAddress = { url: string; verifierKey: string };
 
 /** A witness's response to a checkpoint. `reason` completes a sentence. */

@@ -1,7 +1,6 @@
 import { type Sql } from '#libs/database';
 import { areSame, type Checkpoint, HASH, Tree } from '#libs/verify';
 
-/** A leaf as it was sealed. */
 export type SealedLeaf = { position: number; hash: Uint8Array };
 
 /** The seals as stored in the database. */
@@ -22,7 +21,6 @@ const PAGE = 32;
 /** Both are null where the row is missing. */
 type Tile = { hashes: Buffer | null; positions: string[] | null };
 
-/** Checks that the tables of the seals lead to the checkpoint. */
 export async function checkSeals(
   sql: Sql,
   checkpoint: Checkpoint,

@@ -1,6 +1,5 @@
 import { type Batch, type Code, digestOf, type Event, type Mistake } from '#libs/verify';
 
-/** A row of `events` as JSON, in the order of `STORED_EVENT`. */
 type Stored = [
   /** Decimal, because it can exceed the range of a double. */
   position: string,
@@ -36,7 +35,6 @@ export const STORED_EVENT = `
       SELECT true FROM subject_keys k WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id) IS NULL
   )::text`;
 
-/** Checks stored events one by one. */
 export function checkStored(rows: readonly string[]): Batch {
   const events: Event[] = [];
   for (const text of rows) {

@@ -108,7 +108,6 @@ export class Witness {
     this.logs = verifierKeys.map((text) => parseVerifierKey(text));
   }
 
-  /** Handles the body of a request to `add-checkpoint`. */
   async add(body: string): Promise<Answer> {
     const request = parse(body);
     if (typeof request === 'string') return refusal(400, request);

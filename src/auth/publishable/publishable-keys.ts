@@ -16,7 +16,6 @@ const MAX_ORIGINS = 20;
 const LONGEST_ORIGIN = 267;
 /** As for secret keys: half of the second after which every instance rejects a revoked key. */
 const CACHE_MS = 500;
-/** Entries of each cache. */
 const MAX_CACHED = 20_000;
 
 export const publishableKeySchema = resourceSchema({

@@ -54,7 +54,6 @@ export class Consents {
     private readonly store: EventStore,
   ) {}
 
-  /** The write that records a new contact's evidence. */
   ofNew(organizationId: string, contactId: string, given: boolean, evidence?: Evidence): StreamWrite[] {
     if (!evidence) return [];
     const id = consentIdOf(this.store.keyring, organizationId, contactId, given, evidence);

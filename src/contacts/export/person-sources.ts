@@ -1,7 +1,6 @@
 import { type DataSource } from 'typeorm';
 import { contactParts, type PartReads } from '../parts/contact-parts.js';
 
-/** The person whose data is exported. */
 export type ExportedPerson = {
   organizationId: string;
   contactId: string;
@@ -28,7 +27,6 @@ export function exportWithPersons(name: string, source: PersonSource): void {
   sources.set(name, source);
 }
 
-/** Everything that is exported about a person, by the field of the export. */
 export function personSources(): ReadonlyMap<string, PersonSource> {
   const parts = [...contactParts()].map(([name, { page }]): [string, PersonSource] => [
     name,

@@ -18,7 +18,6 @@ import { type Filter, filterContactsBy } from './filter.js';
 import { filterSql, linkedMembers } from './filter-sql.js';
 import { withoutCase } from './folded-text.js';
 
-/** The filters of contacts, for lists and exports. */
 export abstract class ContactFilters extends TimeFilters {
   @Email({ optional: true, description: 'Compared with the same rules as in create-contact.' })
   email?: string;
@@ -107,7 +106,6 @@ export function chooseContactsBy(
   for (const listener of listeners) listener(kind);
 }
 
-/** The kinds of records that contacts belong to. */
 export function kindsOfContacts(): readonly Resource[] {
   return [...choices.values()].map(({ resource }) => resource);
 }

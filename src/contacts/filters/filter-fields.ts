@@ -56,7 +56,6 @@ export const CUSTOM_OPS: { readonly [type in FieldDefinition['type']]: readonly 
   CHOICES: ['contains', 'isSet'],
 };
 
-/** The types of the fields that filters can use, by name. */
 export function filterFields(): ReadonlyMap<string, FieldType> {
   return new Map([...FILTER_FIELDS].map(([name, { type }]) => [name, type]));
 }

@@ -26,7 +26,6 @@ export type FilterValue = string | number | boolean | [string, string] | [number
 /** A condition on a record that contacts are linked to, by its name: `{ list: id }`, `{ signed: id, inLast: 30 }`. */
 type RecordCondition = { [condition: string]: string | number };
 
-/** A record that conditions can name, such as a list. */
 export type NamedRecord = {
   resource: Resource;
   /**
@@ -49,7 +48,6 @@ export function filterContactsBy(name: string, record: NamedRecord): void {
   namedRecords.set(name, record);
 }
 
-/** The records that conditions can name, by the name of the condition. */
 export function namedInFilters(): ReadonlyMap<string, NamedRecord> {
   return namedRecords;
 }
@@ -71,7 +69,6 @@ export function partOf(filter: Filter): FilterPart {
   return { kind: 'record', name, id: String(named[name] ?? ''), inLast: inLast as number | undefined };
 }
 
-/** The deepest nesting of `all`, `any` and `not`. */
 const DEEPEST = 5;
 const MOST_CONDITIONS = 50;
 const LONGEST_VALUE = 500;
@@ -247,7 +244,6 @@ function readTime(value: unknown, path: string): string {
     : wrong(path, 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z');
 }
 
-/** All conditions on records in a filter. */
 export function recordsIn(filter: Filter): { name: string; id: string }[] {
   const part = partOf(filter);
   switch (part.kind) {

@@ -112,7 +112,6 @@ const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 /** The part of a decision that adds a contact to groups. */
 export type Assignment = Required<Pick<Decision, 'writes' | 'claims' | 'guards'>>;
 
-/** A decision together with the groups of its contact, in one append. */
 export function withAssignment(decision: Decision, { writes, claims, guards }: Assignment): Decision {
   return {
     ...decision,

@@ -271,7 +271,6 @@ export function forEachGroupOfContacts(listener: (group: GroupKind) => void): vo
   groups.forEach(listener);
 }
 
-/** The handler of an operation that lists groups, or only those of a contact. */
 function listOfContactHandler(
   input: InputClass<Input & ListQuery & { q?: string; contactId?: string }>,
   resource: Resource,

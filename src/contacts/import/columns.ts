@@ -18,7 +18,6 @@ import { isSignatureStatus, SIGNATURE_COLUMNS, type SignatureColumn } from './si
 /** The columns that name records of other modules. */
 const NAMING_COLUMNS = ['tags', 'lists'] as const;
 
-/** What a column of contacts can mean. */
 export const MEANINGS = [
   ...CONTACT_DETAILS,
   'externalIds',
@@ -41,7 +40,6 @@ export function isConsent(meaning: string | null): meaning is ConsentColumn {
   return CONSENT_COLUMNS.some((one) => one === meaning);
 }
 
-/** What a column of contacts can mean, and in a file of signatures one of signatures. */
 export function meaningsIn(hasSignatures: boolean): FixedMeaning[] {
   return [...MEANINGS, ...(hasSignatures ? SIGNATURE_COLUMNS : [])];
 }

@@ -161,7 +161,6 @@ export type ImportRun = {
   ending(this: void): Error | undefined;
 };
 
-/** `lastLine`: all lines up to this one are finished. */
 export type FinishedPage = { lastLine: number; bytes: number; rows: FinishedRow[] };
 
 /**
@@ -173,7 +172,6 @@ export type FinishedRow = { line: number; contactId: string | null } & (
   | { problem: string; address: string; source: LineSource | undefined }
 );
 
-/** The records to which all contacts of an import are linked. */
 export function targetsOf(command: object): Target[] {
   const given = command as { [field: string]: string | undefined };
   return [...targets].flatMap(([field, resource]) => {
@@ -192,7 +190,6 @@ export type ImportAnswer = {
   failedCount: number;
 };
 
-/** The result of a line. */
 type Done =
   /**
    * `contactId`: null in a dry run for a contact that would be created. `position`: of the line's last event, if this
@@ -217,7 +214,6 @@ type Stored = { streamType: string; streamId: string; type: string };
 
 type Known = { contactId: string; state: ExistingContact; version: number };
 
-/** A page, and the results of its lines. */
 type ImportedPage = { page: ImportedLine[]; results: Done[] };
 
 /** A page, and the contacts that have its addresses and external ids, by these: see `namesOf`. */
@@ -292,7 +288,6 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     }
   }
 
-  /** Links the contacts of each page. */
   private async *linkPages(
     { linksTaken, run }: ImportContacts,
     { context, into }: { context: RequestContext; into: readonly Target[] },

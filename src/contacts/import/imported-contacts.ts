@@ -341,7 +341,6 @@ function namesIn(cell: string): string[] {
     .map(([, quoted, plain]) => (quoted?.replaceAll('""', '"') ?? plain!).trim())
     .filter((name) => name !== '' && !name.startsWith(GOOGLE_GROUP));
 }
-/** Google's own groups, such as `* myContacts`. */
 const GOOGLE_GROUP = '* ';
 
 /** The time of a refusal is optional evidence, so an unclear or wrong one is ignored. */

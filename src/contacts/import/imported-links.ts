@@ -7,7 +7,6 @@ import { ContactsTable } from '../contacts-table.js';
 /** The record to link contacts to. */
 export type Target = { resource: Resource; id: string };
 
-/** The records that a line names, by kind. */
 export type NamedRecords = ReadonlyMap<NamedKind, readonly string[]>;
 
 /** A kind of records that lines can name. Missing ones are created. */
@@ -16,13 +15,10 @@ export type NamedKind = {
   create: InputClass<Input & { name: string }>;
 };
 
-/** A contact that exists after the import of its line, and the records that the line names. */
 type Imported = { contactId: string; isNew: boolean; names: NamedRecords };
 
-/** A record that lines name, and their contacts. */
 type Named = { name: string; contactIds: string[] };
 
-/** Links imported contacts to the records of the import and of their lines. */
 @Injectable()
 export class ImportedLinks {
   constructor(

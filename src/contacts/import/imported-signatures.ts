@@ -5,7 +5,6 @@ import { type RequestContext } from '#libs/rpc';
 import { ImportedLinks } from './imported-links.js';
 import { type SignedRow } from './signed-rows.js';
 
-/** The record that the contacts of an import sign. */
 export type Signing = {
   petitionId: string;
   /** Whether contacts that exist with other details keep them and sign. */
@@ -37,7 +36,6 @@ function petitions(): Signable {
   return signable;
 }
 
-/** Signatures of imported contacts, a page at a time. */
 @Injectable()
 export class ImportedSignatures {
   constructor(

@@ -155,7 +155,6 @@ export class MergedLinks {
     return state.status === 'standing' ? link.end(id, recordId, subjectId, version) : undefined;
   }
 
-  /** The personal data of a link's last event. */
   private async personalOf(organizationId: string, id: string): Promise<JsonObject | null> {
     let personal: JsonObject | null = null;
     for await (const events of this.store.readStreamPages(organizationId, id, {}))

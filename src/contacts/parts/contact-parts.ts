@@ -6,7 +6,6 @@ import { Resources } from '#libs/resources';
 import { type FieldSchema, type Page, recordSchema } from '#libs/rpc';
 import { Consents } from '../consent/consents.js';
 
-/** What the parts of a contact are read with. */
 @Injectable()
 export class PartReads {
   constructor(
@@ -24,7 +23,6 @@ type PartQuery = { organizationId: string; contactId: string; limit: number; cur
 export type ContactPart = {
   /** The scope that it needs, in addition to `contact:read`. */
   scope?: string;
-  /** The schema of one record. */
   schema: FieldSchema;
   /** Newest first. The contact exists. */
   page: (from: PartReads, query: PartQuery) => Promise<Page<object>>;

@@ -90,7 +90,6 @@ export async function choicesWith(
   return [...newest, ...older.filter((choice) => choice !== undefined)];
 }
 
-/** A record as a choice; undefined if it was deleted. */
 export async function choiceOf(api: Api, object: string, id: string): Promise<Choice | undefined> {
   try {
     const record = await api.run<{ name: string; title?: string }>(`${object}.get-${object}`, {

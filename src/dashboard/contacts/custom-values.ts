@@ -28,7 +28,6 @@ export function factsOf(words: DashboardWords, fields: readonly FieldRecord[], v
   });
 }
 
-/** A form field for each custom field. */
 export function CustomInputs(
   { words, form }: PageContext,
   fields: readonly FieldRecord[],

@@ -42,7 +42,6 @@ export function UndoLink({ words, address }: PageContext, stored: StoredImport):
     : null;
 }
 
-/** How far the undo of an import is. */
 export function UndoOf({ words }: PageContext, stored: StoredImport): Html | null {
   if (!stored.undo) return null;
   const { states, failedText, deleted, kept, keptHint, label } = words.contacts.imports.undo;

@@ -21,7 +21,6 @@ const namedKinds = (): Record<string, string> => ({
 const LONGEST = 400;
 const MAX_PARTS = 20;
 
-/** The page of a record, or undefined if there is none that the user may see. */
 export function pageOfRecord(
   { person, address }: PageContext,
   recordType: string,

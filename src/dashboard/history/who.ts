@@ -13,7 +13,6 @@ export async function knownIn(context: PageContext): Promise<Choice[]> {
   return [...people, ...keys];
 }
 
-/** The names of actors. @param known names that need no lookup. */
 export async function namesOf(
   context: PageContext,
   actors: readonly Actor[],

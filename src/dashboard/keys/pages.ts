@@ -173,7 +173,6 @@ function usedIn(words: DashboardWords, lastUsedAt: Date | null): string {
   return lastUsedAt === null ? words.keys.never : timeIn(words, lastUsedAt);
 }
 
-/** What a scope is about: a section. */
 function whatOf({ keys, sections }: DashboardWords, scope: string): string {
   const [service = ''] = scope.split(':');
   return service === 'history' ? keys.historyScope : sections[sectionAbout(service)!]!;

@@ -157,7 +157,6 @@ export function pagesOfGroups({
       path: `${section}/:${service}/contacts/:contact`,
       needs: reads,
       changes: writes,
-      // The confirmation page.
       show: async (context) => {
         const group = await groups.find(context);
         const contact = await context.api.run<ContactRecord>('contact.get-contact', {

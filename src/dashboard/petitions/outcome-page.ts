@@ -2,7 +2,6 @@ import { OUTCOMES } from '../../petitions/index.js';
 import { AreaField, ChoiceField, TextForm } from '../parts.js';
 import { petitions } from './petition.js';
 
-/** The outcome of a closed petition. */
 export const outcomePage = petitions.form('outcome', {
   title: ({ petitions }) => petitions.outcome.title,
   content: ({ form, words }, petition) => {

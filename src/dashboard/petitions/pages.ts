@@ -228,7 +228,6 @@ async function StatsOf(
   });
 }
 
-/** The petition's target and demand, labelled as on its public page. */
 function askedOf(words: DashboardWords, { target, ask }: Pick<PetitionRecord, 'target' | 'ask'>) {
   const { preview } = words.petitions;
   return [

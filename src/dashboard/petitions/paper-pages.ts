@@ -13,7 +13,6 @@ type CountRecord = {
   status: 'COUNTED' | 'WITHDRAWN';
 };
 
-/** Signatures of a petition that were collected on paper. */
 export const paperPages: PageDefinition[] = [
   ...petitions.listBelow<CountRecord>('paper', {
     operation: 'petition.list-offline-signatures',

@@ -467,7 +467,6 @@ async function showInvalidation(context: PageContext) {
   });
 }
 
-/** The condition of an invalidation; empty if signatures were selected individually. */
 function factsOf(
   words: DashboardWords,
   { condition }: InvalidationRecord,

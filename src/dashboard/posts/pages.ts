@@ -106,7 +106,6 @@ async function petitionOf(
     : choiceOf(api, 'petition', petitionId);
 }
 
-/** When the post will be published, and the petition that it is about. */
 async function FactsOf(
   context: PageContext,
   { publishAt }: PostRecord,

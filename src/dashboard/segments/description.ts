@@ -8,7 +8,6 @@ import { dateIn, numberIn, timeIn } from '../parts.js';
 import { type RowOp, type Subject, type Subjects } from './rows.js';
 import { type DashboardWords } from '#locales';
 
-/** The names of records, by the name of their condition and their id. */
 export type RecordNames = ReadonlyMap<string, string>;
 
 export const keyOfRecord = (condition: string, id: string) => `${condition} ${id}`;

@@ -141,7 +141,6 @@ function ConditionsOf(
   </div>`;
 }
 
-/** The number of rows that the form had. */
 function typedRows(form: FormInput): number {
   let rows = 0;
   while (rows < MOST_ROWS && form.has(`subject-${rows}`)) rows += 1;

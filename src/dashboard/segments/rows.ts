@@ -54,7 +54,6 @@ const OPPOSITES: { readonly [op in RowOp]?: RowOp } = {
   contains: 'notContains',
 };
 
-/** The comparisons for a row. */
 export function rowOpsOf(subject: Subject): readonly RowOp[] {
   if (subject.type === 'record') return ['is', 'isNot'];
   const ops: readonly Op[] = 'field' in subject ? CUSTOM_OPS[subject.type] : OPS_OF[subject.type];

@@ -238,7 +238,6 @@ function RoleField({ words, person, form }: PageContext, role?: Role): Html {
   });
 }
 
-/** The roles that this person can assign. */
 function rolesFor(person: Member): readonly Role[] {
   return person.organization.role === 'OWNER' ? ROLES : ROLES.filter((role) => role !== 'OWNER');
 }

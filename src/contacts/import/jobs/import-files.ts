@@ -77,7 +77,6 @@ export class ImportFiles {
     }
   }
 
-  /** The rows of the finished pages, in the order of the file. */
   async *pages<Page>({ id, key }: ImportKey): AsyncGenerator<Page> {
     for await (const { number, sealed } of this.parts('contact_import_pages', id)) {
       const opened = await inflate(openBytes(key, sealed, `${id} page ${number}`));

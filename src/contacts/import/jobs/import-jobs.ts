@@ -64,7 +64,6 @@ const AT_ONCE = 2;
 const LOOK_MS = 1_000;
 const TIDY_MS = 10 * 60_000;
 
-/** The user who imports. */
 type User = { organizationId: string; userId: string };
 
 /** 0.7.0 would import the contacts without their signatures. */

@@ -35,7 +35,6 @@ export type ImportResult = {
 const UNDO_STATUSES = ['QUEUED', 'RUNNING', 'DONE', 'FAILED'] as const;
 export type UndoStatus = (typeof UNDO_STATUSES)[number];
 
-/** The undo of an import. */
 type StoredUndo = {
   status: UndoStatus;
   deleted: number;
@@ -45,7 +44,6 @@ type StoredUndo = {
   failure: string | null;
 };
 
-/** An import as it is stored. */
 export type StoredImport = {
   id: string;
   organizationId: string;

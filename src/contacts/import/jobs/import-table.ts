@@ -5,7 +5,6 @@ import { isId, noSuch } from '#libs/rpc';
 import { type ImportPlan } from './import-plan.js';
 import { type ImportResult, type StoredImport, type StoredStatus, type UndoStatus } from './import-record.js';
 
-/** An import in its table. */
 export type ImportRow = {
   id: string;
   organization_id: string;

@@ -45,7 +45,6 @@ export const IMPORTED_TYPES = ['text/csv', 'text/tab-separated-values', NDJSON];
 /** For a column that is not imported. */
 const IGNORE = 'ignore';
 
-/** The fields of an import in the background. The body is the file. */
 export abstract class ImportedFile extends StreamedInput {
   @Text({ max: 200, optional: true, description: 'A name for this import, such as that of the file.' })
   name?: string;
@@ -97,7 +96,6 @@ export abstract class ImportedFile extends StreamedInput {
 /** `onConflict` and `petitionId` as in the plan. */
 type FileToImport = ImportedFile & Pick<ImportPlan, 'onConflict' | 'petitionId'>;
 
-/** Stores a file and starts its import. */
 @Injectable()
 export class StartImport {
   constructor(

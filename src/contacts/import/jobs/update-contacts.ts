@@ -237,7 +237,6 @@ function changesGroups(command: UpdateContacts): boolean {
   return scopesOf(command, CHANGED_SCOPES).length > 0;
 }
 
-/** The scopes of the given fields. */
 function scopesOf(fields: object, scopes: Record<string, string>): string[] {
   return Object.entries(scopes).flatMap(([field, scope]) =>
     valueOf(fields, field) === undefined ? [] : [scope],
