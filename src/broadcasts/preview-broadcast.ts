@@ -1,20 +1,10 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
-import { Id, noSuch, Operation, RecordInput, recordSchema } from '#libs/rpc';
+import { handlerOf, Id, noSuch, Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { contact } from '../contacts/index.js';
 import { broadcast, type Blocker, existingBroadcast } from './broadcast.js';
 import { MessageBuilder, notReady, type Recipient } from './message-builder.js';
 
 const OF_TEMPLATES: readonly Blocker[] = ['UNKNOWN_MERGE_FIELD', 'TEMPLATE_INVALID'];
-
-type BroadcastPreview = {
-  broadcastId: string;
-  subject: string;
-  html: string;
-  text: string;
-  bytes: number;
-  warnings: { warning: 'MAY_BE_CLIPPED'; message: string }[];
-};
 
 /** Gmail hides the end of emails of more than 102 KB, with the unsubscribe link. Personal values add to the preview. */
 const LARGE_BYTES = 80 * 1024;
@@ -50,37 +40,28 @@ export class PreviewBroadcast extends RecordInput('broadcastId') {
   contactId?: string;
 }
 
-@QueryHandler(PreviewBroadcast)
-export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> {
-  constructor(
-    private readonly records: RecordReader,
-    private readonly messageBuilder: MessageBuilder,
-  ) {}
-
-  async execute({
-    organizationId,
-    broadcastId,
-    contactId,
-    context,
-  }: PreviewBroadcast): Promise<BroadcastPreview> {
-    const { state } = await this.records.look(broadcast, organizationId, broadcastId);
+export const PreviewBroadcastHandler = handlerOf(
+  PreviewBroadcast,
+  [RecordReader, MessageBuilder],
+  async ({ organizationId, broadcastId, contactId, context }, records, messageBuilder) => {
+    const { state } = await records.look(broadcast, organizationId, broadcastId);
     const fields = existingBroadcast(state);
     let recipient: Recipient | null = null;
     if (contactId !== undefined) {
-      const folded = await this.records.look(contact, organizationId, contactId);
+      const folded = await records.look(contact, organizationId, contactId);
       if (folded.state.status !== 'standing') throw noSuch('contact');
       const { details, customFields } = folded.state;
       recipient = { id: contactId, ...details, customFields };
     }
-    const { writing, blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
+    const { writing, blockers } = await messageBuilder.prepare(organizationId, broadcastId, fields);
     // Blockers to sending, such as a missing sender, do not prevent a preview.
     if (!writing) throw notReady(blockers.filter(({ blocker }) => OF_TEMPLATES.includes(blocker)));
-    const { subject, html, text } = await this.messageBuilder.show(writing, recipient, context.scopes);
+    const { subject, html, text } = await messageBuilder.show(writing, recipient, context.scopes);
     const bytes = Buffer.byteLength(html);
     const message =
       `The email has ${Math.ceil(bytes / 1024)} KB. Gmail hides everything after 102 KB, including the unsubscribe ` +
       'link. Shorten it.';
     const warnings = bytes > LARGE_BYTES ? [{ warning: 'MAY_BE_CLIPPED' as const, message }] : [];
     return { broadcastId, subject, html, text, bytes, warnings };
-  }
-}
+  },
+);

@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Operation, RecordInput, Timestamp } from '#libs/rpc';
+import { ResourceCommands } from '#libs/resources';
+import { handlerOf, Operation, RecordInput, Timestamp } from '#libs/rpc';
 import { broadcast, requireUnsent, scheduleBroadcast, existingBroadcast } from './broadcast.js';
 import { broadcasts, broadcastSchema } from './broadcasts.js';
 import { notReady } from './message-builder.js';
@@ -24,36 +23,34 @@ export class SendBroadcast extends RecordInput('broadcastId') {
   sendAt?: string;
 }
 
-@CommandHandler(SendBroadcast)
-export class SendBroadcastHandler implements ICommandHandler<SendBroadcast> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly records: RecordReader,
-    private readonly answers: ResourceCommands,
-    private readonly starts: Starts,
-  ) {}
+export const SendBroadcastHandler = handlerOf(
+  SendBroadcast,
+  [Commands, RecordReader, ResourceCommands, Starts],
+  async (command, commands, records, answers, starts) => {
+    const outcome = await commands.run(command, () => decide(command, records, starts));
+    return answers.look(broadcasts, command, outcome);
+  },
+);
 
-  async execute(command: SendBroadcast): Promise<ResourceRecord> {
-    const outcome = await this.commands.run(command, () => this.decide(command));
-    return this.answers.look(broadcasts, command, outcome);
+async function decide(
+  { organizationId, broadcastId, sendAt }: SendBroadcast,
+  records: RecordReader,
+  starts: Starts,
+): Promise<Decision> {
+  const { state, version } = await records.load(broadcast, organizationId, broadcastId);
+  const at = sendAt === undefined ? undefined : new Date(sendAt);
+  // Sending a broadcast that is already being sent is a repeat.
+  const existing = existingBroadcast(state);
+  if (existing.status === 'SENDING' && at === undefined)
+    return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [])] };
+  requireUnsent(state);
+  if (at === undefined || at.getTime() <= Date.now()) {
+    const decided = await starts.decide(organizationId, broadcastId, { state: existing, version });
+    if (Array.isArray(decided)) throw notReady(decided);
+    return decided;
   }
-
-  private async decide({ organizationId, broadcastId, sendAt }: SendBroadcast): Promise<Decision> {
-    const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
-    const at = sendAt === undefined ? undefined : new Date(sendAt);
-    // Sending a broadcast that is already being sent is a repeat.
-    const existing = existingBroadcast(state);
-    if (existing.status === 'SENDING' && at === undefined)
-      return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [])] };
-    requireUnsent(state);
-    if (at === undefined || at.getTime() <= Date.now()) {
-      const decided = await this.starts.decide(organizationId, broadcastId, { state: existing, version });
-      if (Array.isArray(decided)) throw notReady(decided);
-      return decided;
-    }
-    const blockers = await this.starts.blockers(organizationId, broadcastId, existing);
-    if (blockers.length > 0) throw notReady(blockers);
-    const events = scheduleBroadcast(state, at.toISOString());
-    return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, events)] };
-  }
+  const blockers = await starts.blockers(organizationId, broadcastId, existing);
+  if (blockers.length > 0) throw notReady(blockers);
+  const events = scheduleBroadcast(state, at.toISOString());
+  return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, events)] };
 }

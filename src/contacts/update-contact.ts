@@ -1,9 +1,8 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
-import { Id, Operation } from '#libs/rpc';
+import { handlerOf, Id, Operation } from '#libs/rpc';
 import { CustomFields } from '../fields/index.js';
 import { ContactFields } from './contact-fields.js';
-import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
+import { contactSchema, recordFromHistory } from './contact-record.js';
 import { evidenceOf, requireStated } from './consent/consent-fields.js';
 import { Consents } from './consent/consents.js';
 import { contact, existingContact, updateContact } from './contact.js';
@@ -27,21 +26,15 @@ export class UpdateContact extends ContactFields {
   contactId!: string;
 }
 
-@CommandHandler(UpdateContact)
-export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly consents: Consents,
-    private readonly fields: CustomFields,
-    private readonly groups: AssignedGroups,
-  ) {}
-
-  async execute(command: UpdateContact): Promise<ContactRecord> {
+export const UpdateContactHandler = handlerOf(
+  UpdateContact,
+  [Commands, Consents, CustomFields, AssignedGroups],
+  async (command, commands, consents, fields, groups) => {
     requireStated(command);
     const { context, organizationId, contactId, consent, customFields, ...others } = command;
-    const changes = { ...others, ...(await this.fields.read(organizationId, customFields)) };
+    const changes = { ...others, ...(await fields.read(organizationId, customFields)) };
     const evidence = evidenceOf(consent);
-    const answered = await this.commands.change(
+    const answered = await commands.change(
       contact,
       command,
       contactId,
@@ -61,16 +54,16 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
           recordId: contactId,
           writes: [
             contactWrite(contactId, version, events),
-            ...(await this.consents.ofChange(organizationId, change, given, evidence)),
+            ...(await consents.ofChange(organizationId, change, given, evidence)),
           ],
           claims: [...ids.claims, ...(moved.claims ?? [])],
           releases: [...ids.releases, ...(moved.releases ?? [])],
         };
-        return withAssignment(changed, await this.groups.of(command, contactId, false));
+        return withAssignment(changed, await groups.of(command, contactId, false));
       },
     );
     const record = recordFromHistory(organizationId, contactId, answered);
-    await this.fields.name(organizationId, [record]);
+    await fields.name(organizationId, [record]);
     return record;
-  }
-}
+  },
+);

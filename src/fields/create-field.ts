@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, writeTo } from '#libs/commands';
 import { newId } from '#libs/random';
-import { Input, Names, OneOf, Operation, RpcError, Text } from '#libs/rpc';
+import { handlerOf, Input, Names, OneOf, Operation, RpcError, Text } from '#libs/rpc';
 import { field, FIELD_TYPES, type FieldType, requireOptions } from './field.js';
 import { keysFor } from './field-key.js';
 import { fieldIdSchema } from './fields.js';
@@ -43,53 +42,49 @@ export class CreateField extends Input {
   options?: string[];
 }
 
-@CommandHandler(CreateField)
-export class CreateFieldHandler implements ICommandHandler<CreateField> {
-  constructor(private readonly commands: Commands) {}
+export const CreateFieldHandler = handlerOf(CreateField, [Commands], async (command, commands) => {
+  const { organizationId, name, type, options } = command;
+  requireOptions(type, options);
+  const fieldId = newId();
+  const creates = commands.named(
+    field,
+    organizationId,
+    (state) => state.status === 'active' && state.name === name,
+  );
+  const decide = async (): Promise<Decision> => {
+    const { place, key } = await findFree(organizationId, name, commands);
+    if (!place || !key) {
+      const existing = await commands.findTwin(command, creates);
+      if (existing !== undefined) return { recordId: existing, writes: [] };
+      throw tooMany();
+    }
+    const data = { key, name, type, options: options ?? null };
+    const write = writeTo(field, fieldId, 0, [{ type: 'FieldCreated', data }]);
+    const claims = [place, uniqueKey(key)].map((value) => ({ value, streamId: fieldId, taken: decide }));
+    return { recordId: fieldId, creates, writes: [write], claims };
+  };
+  const { recordId } = await commands.run(command, decide);
+  return { fieldId: recordId };
+});
 
-  async execute(command: CreateField): Promise<{ fieldId: string }> {
-    const { organizationId, name, type, options } = command;
-    requireOptions(type, options);
-    const fieldId = newId();
-    const creates = this.commands.named(
-      field,
-      organizationId,
-      (state) => state.status === 'active' && state.name === name,
-    );
-    const decide = async (): Promise<Decision> => {
-      const { place, key } = await this.findFree(organizationId, name);
-      if (!place || !key) {
-        const existing = await this.commands.findTwin(command, creates);
-        if (existing !== undefined) return { recordId: existing, writes: [] };
-        throw tooMany();
-      }
-      const data = { key, name, type, options: options ?? null };
-      const write = writeTo(field, fieldId, 0, [{ type: 'FieldCreated', data }]);
-      const claims = [place, uniqueKey(key)].map((value) => ({ value, streamId: fieldId, taken: decide }));
-      return { recordId: fieldId, creates, writes: [write], claims };
-    };
-    const { recordId } = await this.commands.run(command, decide);
-    return { fieldId: recordId };
-  }
-
-  /**
-   * A free place and a free key; undefined if all are in use. Creating a field claims both, and deleting it releases
-   * them, so concurrent requests cannot exceed the limit or share a key. The place is random, because concurrent
-   * requests choose one too.
-   */
-  private async findFree(
-    organizationId: string,
-    name: string,
-  ): Promise<{ place: string[] | undefined; key: string | undefined }> {
-    const places = Array.from({ length: MAX_FIELDS }, (_, n) => ['field.place', String(n)]);
-    const keys = keysFor(name, MAX_FIELDS);
-    const owners = await this.commands.findOwners(organizationId, [...places, ...keys.map(uniqueKey)]);
-    const free = places.filter((_, n) => owners[n] === undefined);
-    return {
-      place: free[Math.floor(Math.random() * free.length)],
-      key: keys.find((_, n) => owners[places.length + n] === undefined),
-    };
-  }
+/**
+ * A free place and a free key; undefined if all are in use. Creating a field claims both, and deleting it releases
+ * them, so concurrent requests cannot exceed the limit or share a key. The place is random, because concurrent
+ * requests choose one too.
+ */
+async function findFree(
+  organizationId: string,
+  name: string,
+  commands: Commands,
+): Promise<{ place: string[] | undefined; key: string | undefined }> {
+  const places = Array.from({ length: MAX_FIELDS }, (_, n) => ['field.place', String(n)]);
+  const keys = keysFor(name, MAX_FIELDS);
+  const owners = await commands.findOwners(organizationId, [...places, ...keys.map(uniqueKey)]);
+  const free = places.filter((_, n) => owners[n] === undefined);
+  return {
+    place: free[Math.floor(Math.random() * free.length)],
+    key: keys.find((_, n) => owners[places.length + n] === undefined),
+  };
 }
 
 function uniqueKey(key: string): string[] {

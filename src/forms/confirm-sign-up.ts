@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
-import { Input } from '#libs/rpc';
-import { type Confirmed, Confirmations } from '../confirmations/index.js';
+import { handlerOf, Input } from '#libs/rpc';
+import { Confirmations } from '../confirmations/index.js';
 import { AssignedGroups, withAssignment } from '../contacts/index.js';
 import { lists } from '../lists/index.js';
 import { tags } from '../tags/index.js';
@@ -15,36 +14,28 @@ export class ConfirmSignUp extends Input {
   isProved!: boolean;
 }
 
-@CommandHandler(ConfirmSignUp)
-export class ConfirmSignUpHandler implements ICommandHandler<ConfirmSignUp> {
-  constructor(
-    private readonly confirmations: Confirmations,
-    private readonly records: RecordReader,
-    private readonly groups: AssignedGroups,
-  ) {}
-
-  execute(command: ConfirmSignUp): Promise<Confirmed> {
+export const ConfirmSignUpHandler = handlerOf(
+  ConfirmSignUp,
+  [Confirmations, RecordReader, AssignedGroups],
+  (command, confirmations, records, groups) => {
     const { organizationId } = command;
-    return this.confirmations.confirm(signUps, command, async (loaded, pending) => {
+    return confirmations.confirm(signUps, command, async (loaded, pending) => {
       const { formId } = pending;
-      const { state, version } = await this.records.load(form, organizationId, formId);
+      const { state, version } = await records.load(form, organizationId, formId);
       const { listIds, tagIds } = requirePublished(state);
       const assigned = [
         { resource: lists, ids: listIds },
         { resource: tags, ids: tagIds },
       ];
-      return this.confirmations.forContact(command, pending, async (contactId, isNew, changed) => {
-        const ended = this.confirmations.confirmed(signUps, loaded, contactId);
+      return confirmations.forContact(command, pending, async (contactId, isNew, changed) => {
+        const ended = confirmations.confirmed(signUps, loaded, contactId);
         const decision = {
           ...ended,
           guards: [{ streamId: formId, version }, ...changed.guards],
           writes: [...changed.writes, ...ended.writes],
         };
-        return withAssignment(
-          decision,
-          await this.groups.ofExisting(organizationId, assigned, contactId, isNew),
-        );
+        return withAssignment(decision, await groups.ofExisting(organizationId, assigned, contactId, isNew));
       });
     });
-  }
-}
+  },
+);

@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands, slugOf } from '#libs/resources';
-import { momentOf, Operation, Text } from '#libs/rpc';
+import { handlerOf, momentOf, Operation, Text } from '#libs/rpc';
 import { RecordReader } from '#libs/commands';
 import { readAfterSigning } from './after-signing.js';
 import { DEFAULT_GOAL, readFormFields, requireOneOfEach } from './petition-fields.js';
@@ -25,15 +24,10 @@ export class CreatePetition extends PetitionInput {
   override name!: string;
 }
 
-@CommandHandler(CreatePetition)
-export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly forms: PetitionForms,
-    private readonly records: RecordReader,
-  ) {}
-
-  async execute(command: CreatePetition): Promise<object> {
+export const CreatePetitionHandler = handlerOf(
+  CreatePetition,
+  [ResourceCommands, PetitionForms, RecordReader],
+  async (command, commands, forms, records) => {
     const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
     requireOneOfEach(command);
     // Defaults are set before requests are compared: a request with the defaults equals one without them.
@@ -45,7 +39,7 @@ export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
     const closesAt = momentOf(command.closesAt) ?? null;
     const preset = withCustomFields(newForm(comments !== 'OFF'), formFields);
     const { form, require } = command.form
-      ? await this.forms.read(command.organizationId, command.form)
+      ? await forms.read(command.organizationId, command.form)
       : { form: preset, require: undefined };
     // Left out if default: earlier versions did not have these fields, and a request sent to one of them may be
     // retried here.
@@ -57,7 +51,7 @@ export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
     if (!after.thankYou) delete command.thankYou;
     if (!after.thankYouMail) delete command.thankYouMail;
     if (!after.autoGoal) delete command.autoGoal;
-    const languages = readLanguages(NOT_SET_YET, command, await presetFor(this.records, command));
+    const languages = readLanguages(NOT_SET_YET, command, await presetFor(records, command));
     if (command.language === null) delete command.language;
     if (Object.keys(command.translations ?? {}).length === 0) delete command.translations;
     const fields = { name, title, goal, target, description, ask, imageId, content };
@@ -71,6 +65,6 @@ export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
       ...languages,
       translations,
     };
-    return this.commands.create(petitions, command, { type: 'PetitionCreated', data }, require);
-  }
-}
+    return commands.create(petitions, command, { type: 'PetitionCreated', data }, require);
+  },
+);

@@ -1,7 +1,6 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
 import { Resources } from '#libs/resources';
-import { Operation, RecordInput, StreamedAnswer } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput, StreamedAnswer } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
 import { areSame, COUNTED, leafHash, SignatureCount, Tree } from '#libs/verify';
 import { exportedLine, sealed } from '../history/index.js';
@@ -32,58 +31,58 @@ export class GetCountCertificate extends RecordInput('petitionId') {}
 
 type Opened = Awaited<ReturnType<Checkpoints['openTree']>>;
 
-@QueryHandler(GetCountCertificate)
-export class GetCountCertificateHandler implements IQueryHandler<GetCountCertificate> {
-  constructor(
-    private readonly resources: Resources,
-    private readonly store: EventStore,
-    private readonly checkpoints: Checkpoints,
-  ) {}
+export const GetCountCertificateHandler = handlerOf(
+  GetCountCertificate,
+  [Resources, EventStore, Checkpoints],
+  async (query, resources, store, checkpoints) => {
+    await resources.require(petitions, query.organizationId, query.petitionId);
+    const opened = await sealed(checkpoints.openTree(query.organizationId));
+    return new StreamedAnswer(
+      'application/x-ndjson',
+      'count-certificate.ndjson',
+      write(query, opened, store),
+    );
+  },
+);
 
-  async execute(query: GetCountCertificate): Promise<StreamedAnswer> {
-    await this.resources.require(petitions, query.organizationId, query.petitionId);
-    const opened = await sealed(this.checkpoints.openTree(query.organizationId));
-    return new StreamedAnswer('application/x-ndjson', 'count-certificate.ndjson', this.write(query, opened));
-  }
-
-  /** docs/spec/history-format.md, "Count certificate". */
-  private async *write(
-    { organizationId, petitionId }: GetCountCertificate,
-    { checkpoint, indexesOf, between }: Opened,
-  ): AsyncGenerator<string> {
-    const { note, size, root, position: upTo } = checkpoint;
-    const format = 'advocacy-count-certificate/1';
-    yield `${JSON.stringify({ format, organizationId, petitionId, checkpoint: note })}\n`;
-    const count = new SignatureCount(petitionId);
-    const tree = new Tree();
-    const subtrees = async (end: number) => {
-      let lines = '';
-      for await (const { leaves, hash } of between(tree.size, end)) {
-        tree.append(hash, Math.log2(leaves));
-        lines += `${JSON.stringify({ leaves, hash: hash.toString('base64') })}\n`;
-      }
-      return lines;
-    };
-    let previous = 0;
-    for (let after = 0, hasMore = true; hasMore;) {
-      const filter = { type: COUNTED };
-      const page = await this.store.readHistory(organizationId, { after, upTo }, PAGE, filter, 'export');
-      const events = page.events.filter(({ data }) => data.petitionId === petitionId);
-      const indexes = await indexesOf(events.map(({ position }) => position));
-      for (const [n, event] of events.entries()) {
-        const line = exportedLine({ ...event, personal: null }, previous);
-        yield (await subtrees(indexes[n]!)) + line;
-        tree.append(leafHash(event.position, event.digest.toString('hex')));
-        count.add(event);
-        previous = event.position;
-      }
-      hasMore = page.hasMore;
-      after = page.events.at(-1)?.position ?? upTo;
+/** docs/spec/history-format.md, "Count certificate". */
+async function* write(
+  { organizationId, petitionId }: GetCountCertificate,
+  { checkpoint, indexesOf, between }: Opened,
+  store: EventStore,
+): AsyncGenerator<string> {
+  const { note, size, root, position: upTo } = checkpoint;
+  const format = 'advocacy-count-certificate/1';
+  yield `${JSON.stringify({ format, organizationId, petitionId, checkpoint: note })}\n`;
+  const count = new SignatureCount(petitionId);
+  const tree = new Tree();
+  const subtrees = async (end: number) => {
+    let lines = '';
+    for await (const { leaves, hash } of between(tree.size, end)) {
+      tree.append(hash, Math.log2(leaves));
+      lines += `${JSON.stringify({ leaves, hash: hash.toString('base64') })}\n`;
     }
-    const rest = await subtrees(size);
-    // Cut off rather than complete and wrong.
-    if (!areSame(tree.root(), root))
-      throw new Error(`The tiles of ${organizationId} do not lead to its checkpoint.`);
-    yield `${rest}${JSON.stringify(count.result())}\n`;
+    return lines;
+  };
+  let previous = 0;
+  for (let after = 0, hasMore = true; hasMore;) {
+    const filter = { type: COUNTED };
+    const page = await store.readHistory(organizationId, { after, upTo }, PAGE, filter, 'export');
+    const events = page.events.filter(({ data }) => data.petitionId === petitionId);
+    const indexes = await indexesOf(events.map(({ position }) => position));
+    for (const [n, event] of events.entries()) {
+      const line = exportedLine({ ...event, personal: null }, previous);
+      yield (await subtrees(indexes[n]!)) + line;
+      tree.append(leafHash(event.position, event.digest.toString('hex')));
+      count.add(event);
+      previous = event.position;
+    }
+    hasMore = page.hasMore;
+    after = page.events.at(-1)?.position ?? upTo;
   }
+  const rest = await subtrees(size);
+  // Cut off rather than complete and wrong.
+  if (!areSame(tree.root(), root))
+    throw new Error(`The tiles of ${organizationId} do not lead to its checkpoint.`);
+  yield `${rest}${JSON.stringify(count.result())}\n`;
 }

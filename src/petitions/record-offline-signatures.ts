@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { newId } from '#libs/random';
-import { Integer, Operation, PastDay, RecordInput, recordSchema, Text } from '#libs/rpc';
+import { handlerOf, Integer, Operation, PastDay, RecordInput, recordSchema, Text } from '#libs/rpc';
 import { offlineCount } from './offline-count.js';
 import { OfflineSignatures, tooManyCounts } from './offline-counts.js';
 import { existingPetition, petition } from './petition.js';
@@ -36,22 +35,17 @@ export class RecordOfflineSignatures extends RecordInput('petitionId') {
   note?: string | null;
 }
 
-@CommandHandler(RecordOfflineSignatures)
-export class RecordOfflineSignaturesHandler implements ICommandHandler<RecordOfflineSignatures> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly records: RecordReader,
-    private readonly offline: OfflineSignatures,
-  ) {}
-
-  async execute(command: RecordOfflineSignatures): Promise<{ offlineCountId: string }> {
+export const RecordOfflineSignaturesHandler = handlerOf(
+  RecordOfflineSignatures,
+  [Commands, RecordReader, OfflineSignatures],
+  async (command, commands, records, offline) => {
     const { organizationId, petitionId, count, collectedOn, note = null } = command;
-    const creates = this.commands.named(offlineCount, organizationId, ({ status }) => status === 'COUNTED');
-    const { recordId } = await this.commands.run(command, async () => {
-      const { state, version } = await this.records.load(petition, organizationId, petitionId);
+    const creates = commands.named(offlineCount, organizationId, ({ status }) => status === 'COUNTED');
+    const { recordId } = await commands.run(command, async () => {
+      const { state, version } = await records.load(petition, organizationId, petitionId);
       existingPetition(state);
-      if (!(await this.offline.hasRoom(organizationId, petitionId))) {
-        const existing = await this.commands.findTwin(command, creates);
+      if (!(await offline.hasRoom(organizationId, petitionId))) {
+        const existing = await commands.findTwin(command, creates);
         if (existing === undefined) throw tooManyCounts();
         return { recordId: existing, writes: [] };
       }
@@ -65,5 +59,5 @@ export class RecordOfflineSignaturesHandler implements ICommandHandler<RecordOff
       };
     });
     return { offlineCountId: recordId };
-  }
-}
+  },
+);

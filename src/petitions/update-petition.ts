@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { isDeepStrictEqual } from 'node:util';
 import { ResourceCommands } from '#libs/resources';
-import { Id, momentOf, OneOf, Operation, Text } from '#libs/rpc';
+import { handlerOf, Id, momentOf, OneOf, Operation, Text } from '#libs/rpc';
 import { RecordReader } from '#libs/commands';
 import { readAfterSigning } from './after-signing.js';
 import { readFormFields, requireOneOfEach } from './petition-fields.js';
@@ -47,25 +46,20 @@ export class UpdatePetition extends PetitionInput {
   outcomeText?: string | null;
 }
 
-@CommandHandler(UpdatePetition)
-export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly forms: PetitionForms,
-    private readonly records: RecordReader,
-  ) {}
-
-  async execute(command: UpdatePetition): Promise<object> {
+export const UpdatePetitionHandler = handlerOf(
+  UpdatePetition,
+  [ResourceCommands, PetitionForms, RecordReader],
+  async (command, commands, forms, records) => {
     const { context, organizationId, petitionId, publicComments, formFields, comments, form, ...rest } =
       command;
     const { thankYou, thankYouMail, autoGoal, language, translations, outcome, outcomeText, ...changes } =
       rest;
-    const preset = await presetFor(this.records, command);
+    const preset = await presetFor(records, command);
     requireOneOfEach(command);
     const closesAt = momentOf(changes.closesAt);
-    const read = form && (await this.forms.read(organizationId, form));
+    const read = form && (await forms.read(organizationId, form));
     const given = { comments, publicComments, formFields: formFields && readFormFields(formFields) };
-    return this.commands.change(
+    return commands.change(
       petitions,
       command,
       (state) =>
@@ -79,8 +73,8 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
         }),
       read?.require,
     );
-  }
-}
+  },
+);
 
 type Given = { [Field in keyof (Chosen & Earlier)]?: (Chosen & Earlier)[Field] | undefined };
 type Chosen = Pick<PetitionFields, 'comments' | 'form'>;

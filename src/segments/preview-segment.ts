@@ -1,21 +1,12 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { Resources } from '#libs/resources';
-import { Id, Input, invalid, noSuch, Operation, recordSchema, Text } from '#libs/rpc';
-import {
-  type ContactRecord,
-  contactSchema,
-  ContactsTable,
-  type Filter,
-  filterSql,
-} from '../contacts/index.js';
+import { handlerOf, Id, Input, invalid, noSuch, Operation, recordSchema, Text } from '#libs/rpc';
+import { contactSchema, ContactsTable, type Filter, filterSql } from '../contacts/index.js';
 import { FilterReader } from './filter-reader.js';
 import { segments } from './segments.js';
 
 const MOST_COUNTED = 1_000_000;
 const SHOWN = 25;
-
-type SegmentPreview = { count: number; isExact: boolean; contacts: ContactRecord[] };
 
 @Operation({
   name: 'segment.preview-segment',
@@ -43,45 +34,38 @@ export class PreviewSegment extends Input {
   filter?: string;
 }
 
-@QueryHandler(PreviewSegment)
-export class PreviewSegmentHandler implements IQueryHandler<PreviewSegment> {
-  constructor(
-    private readonly reads: ReadSource,
-    private readonly resources: Resources,
-    private readonly contacts: ContactsTable,
-    private readonly filters: FilterReader,
-  ) {}
-
-  async execute(query: PreviewSegment): Promise<SegmentPreview> {
+export const PreviewSegmentHandler = handlerOf(
+  PreviewSegment,
+  [ReadSource, Resources, ContactsTable, FilterReader],
+  async (query, reads, resources, table, filters) => {
     const { organizationId } = query;
-    const filter = await this.filterOf(query);
+    const filter = await filterOf(query, resources, filters);
     const [count, contacts] = await Promise.all([
-      this.contacts.count(
-        this.reads,
+      table.count(
+        reads,
         { organizationId },
         [{ write: (bind) => filterSql(filter, { bind }) }],
         MOST_COUNTED + 1,
       ),
-      this.contacts.newest(this.reads, organizationId, filter, SHOWN),
+      table.newest(reads, organizationId, filter, SHOWN),
     ]);
     return { count: Math.min(count, MOST_COUNTED), isExact: count <= MOST_COUNTED, contacts };
-  }
+  },
+);
 
-  private async filterOf({
-    organizationId,
-    context,
-    segmentId,
-    filter: text,
-  }: PreviewSegment): Promise<Filter> {
-    if (segmentId !== undefined) {
-      const record = await this.resources.findAt(segments, organizationId, segmentId);
-      if (!record) throw noSuch('segment');
-      return record.filter as Filter;
-    }
-    const filter = await this.filters.read(organizationId, jsonIn(text!));
-    await this.filters.requireNamed(filter, context);
-    return filter;
+async function filterOf(
+  { organizationId, context, segmentId, filter: text }: PreviewSegment,
+  resources: Resources,
+  filters: FilterReader,
+): Promise<Filter> {
+  if (segmentId !== undefined) {
+    const record = await resources.findAt(segments, organizationId, segmentId);
+    if (!record) throw noSuch('segment');
+    return record.filter as Filter;
   }
+  const filter = await filters.read(organizationId, jsonIn(text!));
+  await filters.requireNamed(filter, context);
+  return filter;
 }
 
 /** @throws RpcError BAD_REQUEST */

@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, writeTo } from '#libs/commands';
-import { Operation, RecordInput } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput } from '#libs/rpc';
 import { memberIdSchema } from './member-record.js';
 import { member, removeMember } from './member.js';
 import { requireRole } from './roles.js';
@@ -18,30 +17,26 @@ import { Team } from './team.js';
 })
 export class RemoveMember extends RecordInput('memberId') {}
 
-@CommandHandler(RemoveMember)
-export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly team: Team,
-  ) {}
-
-  async execute(command: RemoveMember): Promise<{ memberId: string }> {
-    await this.commands.run(command, () => this.decide(command));
+export const RemoveMemberHandler = handlerOf(
+  RemoveMember,
+  [Commands, Team],
+  async (command, commands, team) => {
+    await commands.run(command, () => decide(command, team));
     return { memberId: command.memberId };
-  }
+  },
+);
 
-  private async decide({ context, organizationId, memberId }: RemoveMember): Promise<Decision> {
-    const { state, version } = await this.team.load(organizationId, memberId);
-    const events = removeMember(state);
-    const writes = [{ ...writeTo(member, memberId, version, events), subjectId: memberId }];
-    if (events.length === 0 || state.status !== 'ACTIVE') return { recordId: memberId, writes };
-    requireRole(context.scopes, state.role);
-    return {
-      recordId: memberId,
-      guards: state.role === 'OWNER' ? [await this.team.guardOfOtherOwner(organizationId, memberId)] : [],
-      writes,
-      releasesAll: [memberId],
-      erases: [memberId],
-    };
-  }
+async function decide({ context, organizationId, memberId }: RemoveMember, team: Team): Promise<Decision> {
+  const { state, version } = await team.load(organizationId, memberId);
+  const events = removeMember(state);
+  const writes = [{ ...writeTo(member, memberId, version, events), subjectId: memberId }];
+  if (events.length === 0 || state.status !== 'ACTIVE') return { recordId: memberId, writes };
+  requireRole(context.scopes, state.role);
+  return {
+    recordId: memberId,
+    guards: state.role === 'OWNER' ? [await team.guardOfOtherOwner(organizationId, memberId)] : [],
+    writes,
+    releasesAll: [memberId],
+    erases: [memberId],
+  };
 }

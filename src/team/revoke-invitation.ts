@@ -1,6 +1,5 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, writeTo } from '#libs/commands';
-import { Operation, RecordInput } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput } from '#libs/rpc';
 import { invitationIdSchema } from './member-record.js';
 import { member, revokeInvitation } from './member.js';
 import { requireRole } from './roles.js';
@@ -15,29 +14,28 @@ import { Team } from './team.js';
 })
 export class RevokeInvitation extends RecordInput('invitationId') {}
 
-@CommandHandler(RevokeInvitation)
-export class RevokeInvitationHandler implements ICommandHandler<RevokeInvitation> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly team: Team,
-  ) {}
-
-  async execute(command: RevokeInvitation): Promise<{ invitationId: string }> {
-    await this.commands.run(command, () => this.decide(command));
+export const RevokeInvitationHandler = handlerOf(
+  RevokeInvitation,
+  [Commands, Team],
+  async (command, commands, team) => {
+    await commands.run(command, () => decide(command, team));
     return { invitationId: command.invitationId };
-  }
+  },
+);
 
-  private async decide({ context, organizationId, invitationId }: RevokeInvitation): Promise<Decision> {
-    const { state, version } = await this.team.load(organizationId, invitationId);
-    const events = revokeInvitation(state);
-    const writes = [{ ...writeTo(member, invitationId, version, events), subjectId: invitationId }];
-    if (events.length === 0 || state.status !== 'INVITED') return { recordId: invitationId, writes };
-    requireRole(context.scopes, state.role);
-    return {
-      recordId: invitationId,
-      writes,
-      releasesAll: [invitationId],
-      erases: [invitationId],
-    };
-  }
+async function decide(
+  { context, organizationId, invitationId }: RevokeInvitation,
+  team: Team,
+): Promise<Decision> {
+  const { state, version } = await team.load(organizationId, invitationId);
+  const events = revokeInvitation(state);
+  const writes = [{ ...writeTo(member, invitationId, version, events), subjectId: invitationId }];
+  if (events.length === 0 || state.status !== 'INVITED') return { recordId: invitationId, writes };
+  requireRole(context.scopes, state.role);
+  return {
+    recordId: invitationId,
+    writes,
+    releasesAll: [invitationId],
+    erases: [invitationId],
+  };
 }

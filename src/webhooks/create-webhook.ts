@@ -1,8 +1,7 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, writeTo } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { newId } from '#libs/random';
-import { hasScope, Input, Operation, RpcError, Text, WordsOf } from '#libs/rpc';
+import { handlerOf, hasScope, Input, Operation, RpcError, Text, WordsOf } from '#libs/rpc';
 import { Destinations } from './destinations.js';
 import { secretOf } from './signatures.js';
 import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
@@ -40,33 +39,24 @@ export class CreateWebhook extends Input {
   eventTypes?: string[] | null;
 }
 
-@CommandHandler(CreateWebhook)
-export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
-  constructor(
-    private readonly commands: Commands,
-    private readonly store: EventStore,
-    private readonly destinations: Destinations,
-  ) {}
-
-  async execute(command: CreateWebhook): Promise<{ webhookId: string; secret: string | null }> {
+export const CreateWebhookHandler = handlerOf(
+  CreateWebhook,
+  [Commands, EventStore, Destinations],
+  async (command, commands, store, destinations) => {
     const { context, organizationId, description = null } = command;
     // Sorted before requests are compared, so the order does not matter.
     command.eventTypes = inOrder(command.eventTypes) ?? null;
-    const url = this.destinations.read(command.url)?.href;
+    const url = destinations.read(command.url)?.href;
     if (url === undefined) throw refusedUrl();
     command.url = url;
     const personalData = hasScope(context.scopes, 'history:read');
 
     const webhookId = newId();
-    const creates = this.commands.named(
-      webhook,
-      organizationId,
-      (state) => exists(state) && state.url === url,
-    );
+    const creates = commands.named(webhook, organizationId, (state) => exists(state) && state.url === url);
     const decide = async (): Promise<Decision> => {
-      const slot = await this.findSlot(organizationId);
+      const slot = await findSlot(organizationId, commands);
       if (!slot) {
-        const existing = await this.commands.findTwin(command, creates);
+        const existing = await commands.findTwin(command, creates);
         if (existing !== undefined) return { recordId: existing, writes: [] };
         throw tooMany();
       }
@@ -75,22 +65,22 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
       const claim = { value: slot, streamId: webhookId, taken: decide };
       return { recordId: webhookId, creates, writes: [write], claims: [claim] };
     };
-    const { recordId } = await this.commands.run(command, decide);
-    const secret = recordId === webhookId ? secretOf(this.store.keyring, webhookId, 1) : null;
+    const { recordId } = await commands.run(command, decide);
+    const secret = recordId === webhookId ? secretOf(store.keyring, webhookId, 1) : null;
     return { webhookId: recordId, secret };
-  }
+  },
+);
 
-  /**
-   * Returns a free slot for a webhook; undefined if all are in use. Creating a webhook claims the slot and
-   * deleting it releases the slot, so concurrent requests cannot exceed the limit. The slot is random,
-   * because concurrent requests choose one too.
-   */
-  private async findSlot(organizationId: string): Promise<string[] | undefined> {
-    const slots = Array.from({ length: MAX_WEBHOOKS }, (_, n) => ['webhook.place', String(n)]);
-    const owners = await this.commands.findOwners(organizationId, slots);
-    const free = slots.filter((_, n) => owners[n] === undefined);
-    return free[Math.floor(Math.random() * free.length)];
-  }
+/**
+ * Returns a free slot for a webhook; undefined if all are in use. Creating a webhook claims the slot and
+ * deleting it releases the slot, so concurrent requests cannot exceed the limit. The slot is random,
+ * because concurrent requests choose one too.
+ */
+async function findSlot(organizationId: string, commands: Commands): Promise<string[] | undefined> {
+  const slots = Array.from({ length: MAX_WEBHOOKS }, (_, n) => ['webhook.place', String(n)]);
+  const owners = await commands.findOwners(organizationId, slots);
+  const free = slots.filter((_, n) => owners[n] === undefined);
+  return free[Math.floor(Math.random() * free.length)];
 }
 
 function tooMany(): RpcError {

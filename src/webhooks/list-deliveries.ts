@@ -1,15 +1,14 @@
-import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { momentAsText, ReadSource } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
 import { findRows, type ListedTable } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import {
   CreatedPageInput,
+  handlerOf,
   hasScope,
   Id,
   listingOf,
   Operation,
-  type Page,
   pageOf,
   recordSchema,
   textOrNull,
@@ -17,21 +16,6 @@ import {
 } from '#libs/rpc';
 import { ANSWER, type DeliveryOutcome } from './deliveries.js';
 import { webhooks } from './webhooks.js';
-
-type DeliveryRecord = {
-  id: string;
-  createdAt: string;
-  webhookId: string;
-  eventId: string;
-  position: number;
-  type: string;
-  attempt: number;
-  outcome: DeliveryOutcome;
-  statusCode: number | null;
-  ms: number;
-  reason: string | null;
-  answer: string | null;
-};
 
 @Operation({
   name: 'webhook.list-deliveries',
@@ -94,19 +78,14 @@ const PAGE: ListedTable = {
   within: { sql: 'webhook_id = ?', type: 'uuid' },
 };
 
-@QueryHandler(ListDeliveries)
-export class ListDeliveriesHandler implements IQueryHandler<ListDeliveries> {
-  constructor(
-    private readonly reads: ReadSource,
-    private readonly resources: Resources,
-    private readonly store: EventStore,
-  ) {}
-
-  async execute(query: ListDeliveries): Promise<Page<DeliveryRecord>> {
+export const ListDeliveriesHandler = handlerOf(
+  ListDeliveries,
+  [ReadSource, Resources, EventStore],
+  async (query, reads, resources, store) => {
     const { context, organizationId, webhookId } = query;
-    await this.resources.require(webhooks, organizationId, webhookId);
+    await resources.require(webhooks, organizationId, webhookId);
     const listing = { ...listingOf(query), within: webhookId };
-    const { rows, next } = await findRows<DeliveryRow>(this.reads, listing, PAGE);
+    const { rows, next } = await findRows<DeliveryRow>(reads, listing, PAGE);
     const mayRead = hasScope(context.scopes, 'history:read');
     const records = rows.map((row) => ({
       id: row.id,
@@ -120,14 +99,18 @@ export class ListDeliveriesHandler implements IQueryHandler<ListDeliveries> {
       statusCode: row.status_code,
       ms: row.ms,
       reason: row.reason,
-      answer: this.answerOf(row, mayRead),
+      answer: answerOf(row, mayRead, store),
     }));
     return pageOf(query, records, next);
-  }
+  },
+);
 
-  private answerOf({ answer, subject_id, wrapped_key }: DeliveryRow, mayRead: boolean): string | null {
-    if (!answer) return null;
-    if (subject_id === null) return answer.toString('utf8');
-    return mayRead && wrapped_key ? this.store.opener(subject_id, wrapped_key)(ANSWER, answer) : null;
-  }
+function answerOf(
+  { answer, subject_id, wrapped_key }: DeliveryRow,
+  mayRead: boolean,
+  store: EventStore,
+): string | null {
+  if (!answer) return null;
+  if (subject_id === null) return answer.toString('utf8');
+  return mayRead && wrapped_key ? store.opener(subject_id, wrapped_key)(ANSWER, answer) : null;
 }

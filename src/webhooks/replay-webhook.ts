@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
-import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Integer, Operation, RecordInput, Timestamp } from '#libs/rpc';
+import { ResourceCommands } from '#libs/resources';
+import { handlerOf, Integer, Operation, RecordInput, Timestamp } from '#libs/rpc';
 import { replayWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
@@ -29,26 +28,22 @@ export class ReplayWebhook extends RecordInput('webhookId') {
   from?: string;
 }
 
-@CommandHandler(ReplayWebhook)
-export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
-  constructor(
-    private readonly commands: ResourceCommands,
-    private readonly store: EventStore,
-  ) {}
-
-  async execute(command: ReplayWebhook): Promise<ResourceRecord> {
+export const ReplayWebhookHandler = handlerOf(
+  ReplayWebhook,
+  [ResourceCommands, EventStore],
+  async (command, commands, store) => {
     const { fromPosition, from } = command;
-    const after = fromPosition ?? (await this.positionBefore(command.organizationId, from!));
-    return this.commands.change(webhooks, command, (state) => replayWebhook(state, after));
-  }
+    const after = fromPosition ?? (await positionBefore(command.organizationId, from!, store));
+    return commands.change(webhooks, command, (state) => replayWebhook(state, after));
+  },
+);
 
-  /** The position before the first event that occurred at or after this time. */
-  private async positionBefore(organizationId: string, from: string): Promise<number> {
-    const upTo = await this.store.horizon();
-    // Events are recorded to the millisecond.
-    const occurredAfter = new Date(Date.parse(from) - 1).toISOString();
-    const range = { after: 0, upTo };
-    const { events } = await this.store.readHistory(organizationId, range, 1, { occurredAfter });
-    return events[0] ? events[0].position - 1 : upTo;
-  }
+/** The position before the first event that occurred at or after this time. */
+async function positionBefore(organizationId: string, from: string, store: EventStore): Promise<number> {
+  const upTo = await store.horizon();
+  // Events are recorded to the millisecond.
+  const occurredAfter = new Date(Date.parse(from) - 1).toISOString();
+  const range = { after: 0, upTo };
+  const { events } = await store.readHistory(organizationId, range, 1, { occurredAfter });
+  return events[0] ? events[0].position - 1 : upTo;
 }

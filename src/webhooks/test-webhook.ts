@@ -1,7 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { RecordReader, Requests } from '#libs/commands';
 import { newId } from '#libs/random';
-import { Operation, RecordInput, recordSchema, RpcError, textOrNull } from '#libs/rpc';
+import { handlerOf, Operation, RecordInput, recordSchema, RpcError, textOrNull } from '#libs/rpc';
 import { type WebhookBody } from './webhook-body.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { existingWebhook, webhook } from './webhook.js';
@@ -34,44 +33,41 @@ type TestAnswer = {
 })
 export class TestWebhook extends RecordInput('webhookId') {}
 
-@CommandHandler(TestWebhook)
-export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
-  constructor(
-    private readonly records: RecordReader,
-    private readonly once: Requests,
-    private readonly requests: WebhookRequests,
-  ) {}
+export const TestWebhookHandler = handlerOf(
+  TestWebhook,
+  [RecordReader, Requests, WebhookRequests],
+  (command, records, once, requests) => once.runOutside(command, () => send(command, records, requests)),
+);
 
-  execute(command: TestWebhook): Promise<TestAnswer> {
-    return this.once.runOutside(command, () => this.send(command));
-  }
-
-  private async send({ context, organizationId, webhookId }: TestWebhook): Promise<TestAnswer> {
-    const { state } = await this.records.load(webhook, organizationId, webhookId);
-    const event: WebhookBody = {
-      id: newId(),
-      position: 0,
-      type: TEST_TYPE,
-      recordType: webhook.streamType,
-      recordId: webhookId,
-      version: 0,
-      occurredAt: new Date(),
-      requestId: context.requestId,
-      actor: context.actor,
-      data: {},
-      organizationId,
-    };
-    const attempt = await this.requests.send(webhookId, existingWebhook(state), {
-      id: event.id,
-      body: JSON.stringify(event),
+async function send(
+  { context, organizationId, webhookId }: TestWebhook,
+  records: RecordReader,
+  requests: WebhookRequests,
+): Promise<TestAnswer> {
+  const { state } = await records.load(webhook, organizationId, webhookId);
+  const event: WebhookBody = {
+    id: newId(),
+    position: 0,
+    type: TEST_TYPE,
+    recordType: webhook.streamType,
+    recordId: webhookId,
+    version: 0,
+    occurredAt: new Date(),
+    requestId: context.requestId,
+    actor: context.actor,
+    data: {},
+    organizationId,
+  };
+  const attempt = await requests.send(webhookId, existingWebhook(state), {
+    id: event.id,
+    body: JSON.stringify(event),
+  });
+  if (!attempt) {
+    throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down. Retry the request.', {
+      reason: 'SHUTTING_DOWN',
+      headers: { 'Retry-After': '1' },
     });
-    if (!attempt) {
-      throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down. Retry the request.', {
-        reason: 'SHUTTING_DOWN',
-        headers: { 'Retry-After': '1' },
-      });
-    }
-    const { delivered, statusCode, ms, reason } = attempt;
-    return { webhookId, delivered, statusCode, ms, reason };
   }
+  const { delivered, statusCode, ms, reason } = attempt;
+  return { webhookId, delivered, statusCode, ms, reason };
 }
