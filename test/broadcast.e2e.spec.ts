@@ -630,7 +630,7 @@ it('sends one email to each recipient, with an unsubscribe link, and reports the
     ],
     [
       `UPDATE broadcast_recipients SET status = 'FAILED' WHERE contact_id = '${contactIds[3]}'`,
-      /have other outcomes/,
+      /have different outcomes/,
     ],
   ] as const) {
     const runner = source.createQueryRunner();
