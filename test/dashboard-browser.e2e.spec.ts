@@ -518,6 +518,72 @@ inBrowser('in Chromium', () => {
     }
   });
 
+  it('what is typed survives a closed tab until it is saved, discarded, or the person signs out', async () => {
+    const { posts, broadcasts, drafts } = DASHBOARD.en;
+    let { page } = await browser.open({});
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'drafts@example.org')));
+    await page.locator('form .button').click();
+    const home = `${api.origin}/dashboard/${client.organizationId}`;
+    await page.waitForURL(home);
+    const { listId } = (await client.post('list.create-list', { name: 'Readers' })).body.data;
+    const reopen = async (path: string) => {
+      const context = page.context();
+      await page.close();
+      page = await context.newPage();
+      await page.goto(`${home}/${path}`);
+    };
+    const restored = () => page.getByText(drafts.restored).count();
+    const content = () => page.getByLabel(posts.fields.content).inputValue();
+
+    await page.goto(`${home}/posts/new`);
+    await page.getByLabel(posts.fields.title).fill('We won');
+    await page.getByLabel(posts.fields.content).fill('The river\n\nis *saved*.');
+    await reopen('posts/new');
+    expect([await restored(), await content()]).toEqual([1, 'The river\n\nis *saved*.']);
+    // A rejected form keeps it.
+    await page.getByLabel(posts.fields.title).fill('');
+    await page.getByRole('button', { name: posts.save }).click();
+    await page.locator('#faults').waitFor();
+    await reopen('posts/new');
+    expect([await restored(), await content()]).toEqual([1, 'The river\n\nis *saved*.']);
+    await page.getByLabel(posts.fields.title).fill('We won');
+    await page.getByRole('button', { name: posts.save }).click();
+    await page.getByText(posts.done.created).waitFor();
+    const edit = `posts/${page.url().split('?')[0]!.split('/').at(-1)!}/edit`;
+    await reopen('posts/new');
+    expect([await restored(), await content()]).toEqual([0, '']);
+
+    // Someone else changes the post, so saving the draft asks first.
+    await page.goto(`${home}/${edit}`);
+    await page.getByLabel(posts.fields.content).fill('The river is ours.');
+    await client.post('post.update-post', { postId: edit.split('/')[1], title: 'Won' });
+    await reopen(edit);
+    expect([await restored(), await content()]).toEqual([1, 'The river is ours.']);
+    await page.getByRole('button', { name: posts.save }).click();
+    await page.getByText(DASHBOARD.en.changedMeanwhile).waitFor();
+
+    await page.goto(`${home}/broadcasts/new`);
+    const readers = () => page.locator(`input[value="${listId}"][name="listIds"]`);
+    await page.locator('main summary', { hasText: broadcasts.fields.sendTo.list! }).click();
+    await readers().check();
+    await page.getByRole('button', { name: broadcasts.blocks.divider }).click();
+    await reopen('broadcasts/new');
+    expect([await restored(), await readers().isChecked(), await readers().isVisible()]).toEqual([
+      1,
+      true,
+      true,
+    ]);
+    expect(await page.locator('#content').inputValue()).toBe('---');
+    await page.getByRole('button', { name: drafts.discard }).click();
+    expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
+    await reopen('broadcasts/new');
+    expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
+    await page.locator('#content').fill('Secret');
+    await page.getByRole('button', { name: DASHBOARD.en.signOut }).click();
+    await page.getByRole('button', { name: DASHBOARD.en.signIn.button }).waitFor();
+    expect(await page.evaluate('localStorage.length')).toBe(0);
+  });
+
   it('every section is accessible, dark and light, wide and narrow', async () => {
     // `dashboard-crawl.e2e.spec.ts` opens every page in the second look.
     for (const look of someOf<Look>([{ isDark: true }, { width: 360, locale: 'de-DE' }])) {

@@ -19,6 +19,7 @@ import {
 import { type DashboardWords } from '#locales';
 import { Icon } from './icons.js';
 import { type Address, type FormInput, type PageContext } from './page-context.js';
+import { type Member } from './people.js';
 
 /** Distinguishes two identical forms from one form that was sent twice. */
 export function onceOf(): Html {
@@ -377,21 +378,26 @@ type FormOfOptions = {
   of?: { updatedAt: string | Date } | undefined;
   takesFile?: boolean;
   isFinal?: boolean;
+  writer?: Member | undefined;
 };
 
 /**
  * A form with its errors above and its button below.
  *
  * @param secondButton next to the main one. @param of the record that it changes: see `requireSame`. @param isFinal marks the button as
- *   irreversible.
+ *   irreversible. @param writer the person for whom the browser keeps what is typed until it is saved, if scripts run.
  */
 export function FormOf(
   form: FormInput,
-  { fields, button, secondButton, of, takesFile = false, isFinal = false }: FormOfOptions,
+  { fields, button, secondButton, of, takesFile = false, isFinal = false, writer }: FormOfOptions,
 ): Html {
   const { sureOf: sure } = form;
+  const { restored, discard } = form.words.drafts;
+  const draft = writer
+    ? html` data-draft="${writer.organization.memberId}" data-restored="${restored}" data-discard="${discard}"`
+    : null;
   return html`${RefusalOf(form)}
-    <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
+    <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null}${draft} novalidate>
       ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${form.sinceOf(of)}" />`}
       ${sure === null ? null : html`<input type="hidden" name="sure" value="${sure}" />`} ${fields}
       <p><button class="button${isFinal ? ' final' : ''}">${button}</button> ${secondButton ?? null}</p>

@@ -78,6 +78,7 @@ export const common: typeof en = {
   nextPage: 'Nächste Seite',
   copy: 'Kopieren',
   copied: 'Kopiert',
+  drafts: { restored: 'Ihre nicht gespeicherten Änderungen wurden wiederhergestellt.', discard: 'Verwerfen' },
   away: 'Der Server antwortet nicht. Diese Seite ist möglicherweise veraltet.',
   styleGuide: {
     title: 'Styleguide',

@@ -83,6 +83,7 @@ export const common = {
   asTable: 'Show as table',
   copy: 'Copy',
   copied: 'Copied',
+  drafts: { restored: 'Your unsaved changes were restored.', discard: 'Discard' },
   away: 'The server is not responding. This page may be out of date.',
   ofAll: (some: string, all: string) => `${some} of ${all}`,
   plotSummary: (plot: {

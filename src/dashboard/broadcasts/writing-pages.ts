@@ -231,7 +231,12 @@ async function WritingOf(
     <div>${message}</div>
     <div class="sheet"><h2>${words.broadcasts.audience.title}</h2>${recipients}</div>
   </div>`;
-  return FormOf(context.form, { fields: [fieldsets], button: of ? save : saveDraft, of });
+  return FormOf(context.form, {
+    fields: [fieldsets],
+    button: of ? save : saveDraft,
+    of,
+    writer: context.person,
+  });
 }
 
 /** Merge fields for the subject, the preview text and the message. */

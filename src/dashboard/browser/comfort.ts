@@ -159,6 +159,7 @@ for (const list of document.querySelectorAll<HTMLElement>('[data-inserts]')) {
       const apart = (around: string) => (isParagraph && around.trim() !== '' ? '\n\n' : '');
       const before = apart(value.slice(0, start));
       field.setRangeText(before + text + apart(value.slice(end)), start, end, 'end');
+      field.dispatchEvent(new Event('input', { bubbles: true }));
       field.focus();
     });
     const item = document.createElement('li');
@@ -167,6 +168,79 @@ for (const list of document.querySelectorAll<HTMLElement>('[data-inserts]')) {
   }
   field.before(bar);
 }
+
+// Keeps what is typed into a writing form until it is saved: also if the browser crashes, or the session has ended. Nothing is sent.
+type Draft = { since: string | null; fields: [name: string, value: string][] };
+const SENT_DRAFT = 'sentDraft';
+const NOT_DRAFTED = ['once', 'sure', 'since'];
+const draftFields = (form: HTMLFormElement): Draft['fields'] =>
+  [...new FormData(form)].filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string' && !NOT_DRAFTED.includes(entry[0]),
+  );
+// The record's version when its form was shown, so that saving an old draft of a changed record asks first.
+const sinceIn = (form: HTMLFormElement) => form.elements.namedItem('since') as HTMLInputElement | null;
+
+const fillIn = (form: HTMLFormElement, { since, fields }: Draft) => {
+  const typed = new URLSearchParams(fields);
+  for (const field of form.elements) {
+    const input = field as HTMLInputElement;
+    if (input.name === '' || NOT_DRAFTED.includes(input.name)) continue;
+    if (['checkbox', 'radio'].includes(input.type))
+      input.checked = typed.getAll(input.name).includes(input.value);
+    else if (field.matches('input, select, textarea')) input.value = typed.get(input.name) ?? '';
+    if (input.checked) input.closest('details')?.setAttribute('open', '');
+  }
+  if (since !== null) sinceIn(form)?.setAttribute('value', since);
+};
+
+for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]')) {
+  const { draft, restored, discard } = form.dataset;
+  const key = `draft ${draft!} ${location.pathname}`;
+  const stored = localStorage.getItem(key);
+  if (stored !== null) {
+    const before = sinceIn(form)?.value ?? null;
+    const kept = JSON.parse(stored) as Draft;
+    if (JSON.stringify(kept.fields) !== JSON.stringify(draftFields(form))) {
+      fillIn(form, kept);
+      const notice = document.createElement('p');
+      notice.className = 'done';
+      notice.role = 'status';
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.className = 'button plain';
+      button.textContent = discard!;
+      button.addEventListener('click', () => {
+        localStorage.removeItem(key);
+        form.reset();
+        if (before !== null) sinceIn(form)!.value = before;
+        notice.remove();
+      });
+      form.before(notice);
+      notice.append(`${restored!} `, button);
+    }
+  }
+  form.addEventListener('input', () => {
+    const kept: Draft = { since: sinceIn(form)?.value ?? null, fields: draftFields(form) };
+    try {
+      localStorage.setItem(key, JSON.stringify(kept));
+    } catch {
+      // The browser's storage is full.
+    }
+  });
+  form.addEventListener('submit', () => sessionStorage.setItem(SENT_DRAFT, key));
+}
+
+// A form that was rejected is shown again, and a session that has ended leads to the sign-in page. All other pages follow a success.
+const sentDraft = sessionStorage.getItem(SENT_DRAFT);
+const sentFrom = sentDraft?.split(' ').at(-1);
+if (sentFrom !== undefined && location.pathname !== sentFrom) {
+  const organization = sentFrom.split('/').slice(0, 3).join('/');
+  if (location.pathname.startsWith(organization)) localStorage.removeItem(sentDraft!);
+  sessionStorage.removeItem(SENT_DRAFT);
+}
+document
+  .querySelector('form[action="/dashboard/sign-out"]')
+  ?.addEventListener('submit', () => localStorage.clear());
 
 declare const Idiomorph:
   | { defaults: { callbacks: { beforeAttributeUpdated: (name: string, element: Element) => boolean } } }

@@ -283,7 +283,13 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
     target: context.form.typed('target'),
     ask: context.form.typed('ask'),
   });
-  const form = { fields: written, button, secondButton: PreviewButton(context.words), of: petition };
+  const form = {
+    fields: written,
+    button,
+    secondButton: PreviewButton(context.words),
+    of: petition,
+    writer: context.person,
+  };
   return html`${TextForm(context.form, form)} ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
 }
 

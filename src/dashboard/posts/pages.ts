@@ -161,7 +161,13 @@ async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html>
         }),
     optionalText('slug', { max: 80 }),
   ];
-  const form = { fields: written, button: save, secondButton: PreviewButton(context.words), of: post };
+  const form = {
+    fields: written,
+    button: save,
+    secondButton: PreviewButton(context.words),
+    of: post,
+    writer: context.person,
+  };
   return html`${TextForm(context.form, form)} ${await PreviewOf(context, add, { before: post })}`;
 }
 
