@@ -161,6 +161,13 @@ describe('contacts import', () => {
     });
   });
 
+  it('uses columns as mapped', async () => {
+    const file = await write('mapped.csv', 'Kontakt,Keine Post\nmapped@example.org,x\n');
+    const answer = await importFile(file, '--map', '{"Kontakt":"email","Keine Post":"optOut"}');
+    expect(answerOf(answer)).toMatchObject({ created: 1, failedCount: 0 });
+    expect(JSON.parse((await exportTo()).stdout)).toMatchObject({ subscribed: false });
+  });
+
   it('exits with 1 and one sentence for each mistake', async () => {
     const good = await write('good.csv', 'email\n');
     const bad = await write('bad.csv', 'nickname\n');

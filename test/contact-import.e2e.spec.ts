@@ -515,6 +515,62 @@ describe('the subscriptions after import-contacts', () => {
     ]);
   });
 
+  it('a note or a custom field that states a refusal counts, unless a column states something else', async () => {
+    await client.post('field.create-field', { name: 'Remarks', type: 'TEXT' });
+    const table = text(
+      'email,notes,Remarks',
+      'a@example.org,Met at the fair. Bitte keine Mails!,',
+      'b@example.org,,asked to be removed from our mailing list',
+      'c@example.org,Wants the newsletter,ok',
+    );
+    await send(table, { type: CSV });
+    await send(text('email,notes,subscribed', 'd@example.org,No emails please,yes'), { type: CSV });
+    await send(lines({ email: 'e@example.org', bio: 'ne veut plus recevoir nos mails' }));
+    expect(await states()).toEqual([
+      ['a@example.org', false],
+      ['b@example.org', false],
+      ['c@example.org', true],
+      ['d@example.org', true],
+      ['e@example.org', false],
+    ]);
+  });
+
+  it('a column that may state refusals does not become the custom field of its name', async () => {
+    await client.post('field.create-field', { name: 'Werbesperre', type: 'TEXT' });
+    const table = text('email,Werbesperre', 'a@example.org,ja', 'b@example.org,');
+    const { status, body } = await send(table, { type: CSV });
+    expect([status, body.error?.issues]).toEqual([
+      400,
+      [{ path: 'Werbesperre', message: expect.stringMatching(/^seems to state/) }],
+    ]);
+    const map = JSON.stringify({ Werbesperre: 'customFields.werbesperre' });
+    expect((await send(table, { type: CSV, query: { map } })).body).toEqual(done({ created: 2 }));
+  });
+
+  it('columns are used as mapped', async () => {
+    const table = text('Kontakt,Keine Post,Status,Size', 'a@example.org,x,A,42', 'b@example.org,,U,43');
+    const map = { Kontakt: 'email', 'Keine Post': 'optOut', Status: 'ignore', Size: 'ignore' };
+    const query = { map: JSON.stringify(map) };
+    expect((await send(table, { type: CSV, query })).body).toEqual(done({ created: 2 }));
+    expect(await states()).toEqual([
+      ['a@example.org', false],
+      ['b@example.org', true],
+    ]);
+    const wrong: [string, string, string, string][] = [
+      ['{"Size":"shoes"}', table, CSV, 'must map "Size" to one of'],
+      ['{"Shoes":"ignore"}', table, CSV, 'names "Shoes", which is not a column. The columns are: Kontakt'],
+      ['[]', table, CSV, 'must be a JSON object'],
+      ['{"Size":"ignore"}', lines({ email: 'c@example.org' }), NDJSON, 'is only for tables'],
+    ];
+    for (const [given, body, type, message] of wrong) {
+      const { status, body: answer } = await send(body, { type, query: { map: given } });
+      expect([status, answer.error?.issues]).toEqual([
+        400,
+        [{ path: 'map', message: expect.stringContaining(message) }],
+      ]);
+    }
+  });
+
   it('bounced addresses need suppression:write: without it, only their rows fail', async () => {
     const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });
     const weak = new Client(api.origin, client.organizationId, key);

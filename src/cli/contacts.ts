@@ -20,6 +20,7 @@ type ImportOptions = {
   onConflict?: 'fail' | 'update' | 'keep';
   subscribed?: 'yes' | 'no';
   unknown: 'refuse' | 'ignore';
+  map?: string;
   format?: Format;
 };
 type ExportOptions = { organization: string; out?: string; format?: Format };
@@ -56,6 +57,10 @@ export function contactsCommands(program: Command): void {
         .choices(['refuse', 'ignore'])
         .default('refuse'),
     )
+    .option(
+      '--map <json>',
+      'how columns are used, such as \'{"Mail":"email","Keine Post":"optOut","Shoe size":"ignore"}\'',
+    )
     .addOption(format("the format (default: from the file's extension)"))
     .addHelpText(
       'after',
@@ -84,7 +89,14 @@ Ctrl-C stops after the lines in progress (status ${INTERRUPTED}). To resume, run
 }
 
 async function importFile(session: Session, file: string, options: ImportOptions): Promise<ImportAnswer> {
-  const { organization: organizationId, list: listId, petition: petitionId, subscribed, unknown } = options;
+  const {
+    organization: organizationId,
+    list: listId,
+    petition: petitionId,
+    subscribed,
+    unknown,
+    map,
+  } = options;
   const { onConflict = petitionId === undefined ? 'fail' : 'keep' } = options;
   const keepsDetails = onConflict === 'keep';
   if (keepsDetails && petitionId === undefined)
@@ -111,6 +123,7 @@ async function importFile(session: Session, file: string, options: ImportOptions
     bytes: bytes(),
     onConflict: keepsDetails ? 'fail' : onConflict,
     unknown,
+    ...(map !== undefined && { map }),
     ...(subscribed && { subscribed: subscribed === 'yes' }),
     onProgress: (answer) => (soFar = answer),
     ...(listId === undefined ? {} : { listId }),

@@ -8,6 +8,7 @@ import {
   isConsentWord,
   isNo,
   isOptOutWord,
+  isRefusalNote,
   isSubscription,
   mayRefuse,
 } from './consent.js';
@@ -129,7 +130,8 @@ const NAMES: Record<ContactMeaning, readonly string[]> = {
     boletin consentimiento aceptacorreos
   `),
   optOut: words(`
-    deceased isdeceased dateofdeath verstorben decede decedee fallecido fallecida
+    deceased isdeceased deceasedat dateofdeath deathdate verstorben verstorbenam sterbedatum todesdatum decede
+    decedee datededeces fallecido fallecida fechadefallecimiento donotallowbulkemails donotallowemails
     unsubscribedfromallemail globalunsubscribe dateofoptout emailoptoutdate ausgetragen ausgetragenam austragung
     stopemail unsubscribed unsubscribedat deactivated deactivatedat deaktiviert deaktiviertam unsubtime unsubscribetime unsubscribedate unsubdate dateunsubscribed
     unsubscribedon optout optedout optoutdate emailoptout emailoptedout useroptout isoptout
@@ -207,6 +209,9 @@ const AMBIGUOUS = ['status', 'state', 'statut', 'estado', 'etat', 'optoutstatus'
 /** Last names next to a column of first names, and the other way round; otherwise whole names. */
 const SHORT_NAMES = ['name', 'nom'];
 
+/** HubSpot has one column for each kind of email: "Opted out of email: Newsletter". */
+const OPTED_OUT_OF = /^opted?outofe?mail/;
+
 /** Constant Contact has one column for each kind of address: "Email address - home". */
 const KIND = / - (other|home|primary)$/i;
 
@@ -225,7 +230,7 @@ const DENIES =
 
 /** Words about someone who left, or wants to be left alone. */
 const LEAVING =
-  /^(remov|left|leav|quit|cancel|withdr|revok|object|refus|declin|widerr|widerspr|austritt|ausgetreten|gekundigt|kundig|gestrichen|entfern|geloscht|raus$|retir|sorti|parti|oppos|radi[eé]|borra|elimin|renunci|opon)/;
+  /^(remov|delet|inacti|inakti|left|leav|quit|cancel|withdr|revok|object|refus|declin|widerr|widerspr|austritt|ausgetreten|gekundigt|kundig|gestrichen|entfern|geloscht|raus$|retir|sorti|parti|oppos|radi[eé]|borra|elimin|renunci|opon)/;
 /** Words that may deny, or may be part of another name, such as "House no". */
 const SHORT_DENIALS = /^(no|not|non|un|out|ab|ne|n|pas|plus|sin)$/;
 
@@ -241,10 +246,11 @@ const SUGGESTS = new RegExp(
   ].join('|'),
 );
 /** …unless they are about other channels,… */
-const CHANNELS = /sms|phone|mobile|telef|call|fax|whatsapp|push/;
+const CHANNELS = /^(?!.*(mail|newsletter)).*(sms|phone|mobile|telef|call(?!y)|fax|whatsapp|push)/;
 /** …or describe when, how or why. */
-const DETAILS =
-  /campaign|reason|source|^subscribed(at|on)$|(?<!unsub\w*)(time|date|ip|text|count|title|id|tags?|name)$/;
+const DETAILS = /campaign|reason|source|^subscribed(at|on)$/;
+/** The last word of such a name. */
+const DETAIL = /^(.*?)(time|date|ip|text|count|title|id|tags?|name)$/;
 /** Only those who refused have such details. */
 const REFUSALS =
   /unsub|optout|optedout|bounce|complain|blacklist|blocklist|suppress|abmeld|abgemeld|abbestell|desabon|desinscri|baja/;
@@ -277,16 +283,22 @@ export function recognize(
       if (!SHORT_NAMES.includes(name) || missing.length === 0) return null;
       [meaning] = missing;
     }
+    if (meaning === undefined && OPTED_OUT_OF.test(name)) return 'optOut';
     if (meaning === undefined && asksForConsent(column, cells)) return 'subscribed';
     // A further number, such as that of a mobile phone.
     if (meaning === undefined && values[phoneKindOf(columns, n) ?? -1]?.some(isMobile)) meaning = 'mobile';
     const custom = fieldNamed(column, fields);
     // A column that states consent never becomes anything else.
-    if (custom && !isConsent(meaning ?? null) && !isOfSignature(meaning ?? null)) meaning = custom;
+    // A note such as "No emails, please" counts in its row.
+    const others = cells.filter((cell) => !isRefusalNote(cell));
+    const mayState = !meant.some((one) => isConsent(one ?? null)) && suggestsOptOut(column, others, columns);
+    if (custom && !mayState && !isConsent(meaning ?? null) && !isOfSignature(meaning ?? null))
+      meaning = custom;
     if (meaning === 'status') return meaning;
     if (AMBIGUOUS.includes(name)) {
       const isRegion = meaning === 'region';
       if (cells.some(isOptOutWord) || statusRefuses(name, cells)) meaning = undefined;
+      if (areStatusCodes(cells)) return null;
       // NO and ON are abbreviations of states: the user decides.
       const mayBeRegion = isRegion && cells.every((cell) => CODE.test(cell));
       if (cells.length > 0 && cells.every(isConsentWord) && !mayBeRegion) return 'subscribed';
@@ -309,6 +321,12 @@ function areCodes(given: readonly string[]): boolean {
   const codes = [...new Set(given.map((cell) => cell.trim()))];
   const answers = codes.filter((code) => /^(YES|NO|JA|OUI|NON|SI)$/.test(code));
   return codes.every((code) => CODE.test(code)) && 2 * answers.length < codes.length;
+}
+
+/** Whether the cells are codes of one character, such as A and U or 1 and 2. Each system has its own. */
+function areStatusCodes(given: readonly string[]): boolean {
+  const areAnswers = given.every((cell) => /^\s*[ynjtf]\s*$/i.test(cell));
+  return given.length > 0 && !areAnswers && given.every((cell) => /^\s*(\p{L}|-?\d)\s*$/u.test(cell));
 }
 
 /** Whether a column such as `status` or `state` contains a "no". */
@@ -433,13 +451,15 @@ export function suggestsOptOut(
   cells: readonly string[],
   columns: readonly string[] = [],
 ): boolean {
+  if (isSomethingElse(column, columns)) return false;
   const name = nameOf(column);
-  if (isSomethingElse(name, columns)) return false;
-  if (SUGGESTS.test(name) || /^(abo|sub)(status)?$/.test(name)) return true;
+  if (SUGGESTS.test(name) || /^(abo|sub|opt)(status)?$/.test(name)) return true;
   // A column of consent whose values are unknown.
   if (isConsent(meaningOf(name) ?? null)) return true;
   const given = cells.filter((cell) => cell.trim() !== '');
-  if (AMBIGUOUS.includes(name) && given.some(isSubscription)) return true;
+  const isOpen = AMBIGUOUS.includes(name);
+  if (isOpen && (given.some(isSubscription) || (areStatusCodes(given) && !stateConsent(columns))))
+    return true;
   if (statusRefuses(name, given)) return true;
   // Whatever the question, those who answered it with no may not want email.
   if (isOfWishes(column) && given.length > 0 && (given.every(isAnswer) || refuses(given))) return true;
@@ -495,7 +515,7 @@ export function isUnknownAnswer(
   columns: readonly string[],
 ): boolean {
   const given = cells.filter((cell) => cell.trim() !== '');
-  if (isSomethingElse(nameOf(column), columns)) return false;
+  if (isSomethingElse(column, columns)) return false;
   return given.length > 0 && (given.every(isConsentWord) || mayLoseNo(given));
 }
 
@@ -516,14 +536,14 @@ export function losesAnswer(
   columns: readonly string[],
   meanings: readonly (string | null)[],
 ): boolean {
-  if (meanings.some(isConsent) || isSomethingElse(nameOf(column), columns)) return false;
+  if (meanings.some(isConsent) || isSomethingElse(column, columns)) return false;
   return mayLoseNo(cells.filter((cell) => cell.trim() !== ''));
 }
 
 /**
  * Names that mean something else if another column states who gets email: in exports of Substack, a subscription is paid. In those of
- * CiviCRM, "Do Not Mail" is about letters, and a double opt-in of Brevo is how someone consented. Mailchimp's time
- * zones have an offset of 0 or 1 hours. In Outlook, a contact can be private.
+ * CiviCRM, "Do Not Mail" is about letters, and a double opt-in of Brevo is how someone consented. Ghost keeps the time of a
+ * deletion. Mailchimp's time zones have an offset of 0 or 1 hours. In Outlook, a contact can be private.
  */
 const SETTLED: [name: RegExp, by: RegExp][] = [
   [/^subscription(type|plan|interval)$/, /^/],
@@ -531,6 +551,7 @@ const SETTLED: [name: RegExp, by: RegExp][] = [
   [/^(gmt|dst)off$/, /^timezone$/],
   [/^donotmail$/, /^donotemail$/],
   [/^doubleoptin$/, /^emailblacklisted$/],
+  [/^deletedat$/, /^subscribedtoemails$/],
   [
     /^(private?|prive|privado)$/,
     /^(sensitivity|vertraulichkeit|criteredediffusion|sensibilidad|confidencialidad)$/,
@@ -538,10 +559,22 @@ const SETTLED: [name: RegExp, by: RegExp][] = [
 ];
 
 /** Details of a refusal, such as its reason, are something else only if another column states who refused. */
-function isSomethingElse(name: string, columns: readonly string[]): boolean {
+function isSomethingElse(column: string, columns: readonly string[]): boolean {
+  const name = nameOf(column);
   if (CHANNELS.test(name) || isSettled(name, columns)) return true;
-  const states = (other: string) => AMBIGUOUS.includes(other) || isConsent(meaningOf(other) ?? null);
-  return DETAILS.test(name) && (!REFUSALS.test(name) || columns.map(nameOf).some(states));
+  const isStated = stateConsent(columns) || columns.some((other) => AMBIGUOUS.includes(nameOf(other)));
+  return isDetail(column) && (!REFUSALS.test(name) || isStated);
+}
+
+function stateConsent(columns: readonly string[]): boolean {
+  return columns.some((column) => isConsent(meaningOf(nameOf(column)) ?? null));
+}
+
+/** A last word such as "id" counts alone or after one about consent, as in `optInId`: "valid" is another word. */
+function isDetail(column: string): boolean {
+  if (DETAILS.test(nameOf(column))) return true;
+  const [, rest] = DETAIL.exec(folded(column).split(' ').at(-1)!) ?? [];
+  return rest !== undefined && (rest === '' || SUGGESTS.test(rest)) && !nameOf(column).includes('unsub');
 }
 
 function isSettled(name: string, columns: readonly string[]): boolean {

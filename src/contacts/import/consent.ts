@@ -30,7 +30,7 @@ const words = (text: string) => new Set(text.split(',').map((word) => word.trim(
 const YES = words(`
   true, t, yes, y, 1, x, on, express, explicit, implied, subscribed, active, confirmed, enabled, checked, agreed, granted, given,
   opted in, opt in, optin, optedin, erteilt, accorde, concedido, ja, j, wahr, abonniert, angemeldet, aktiv, bestatigt, oui, vrai, abonne, abonnee,
-  inscrit, inscrite, actif, confirme, si, verdadero, suscrito, suscrita, activo, confirmado
+  inscrit, inscrite, actif, confirme, si, verdadero, suscrito, suscrita, activo, confirmado, alta, dado de alta
 `);
 const NO = words(`
   false, f, no, n, 0, off, unsubscribed, not subscribed, never subscribed, non subscribed, opted out, opt
@@ -43,7 +43,8 @@ const NO = words(`
   withdrawn, revoked, refused, declined, denied, not given, not granted, pending opt in, mail blocked, mailblocked, softbounced,
   held, on hold, suspended, purged, stop, widerrufen, verweigert, abgelehnt, nicht erteilt, nicht angemeldet, gekundigt,
   abbestellt, ausgetragen, geloscht, deaktiviert, refuse, retire, desactive, desactivee, revocado, retirado, denegado,
-  rechazado, desactivado
+  rechazado, desactivado, bloquee, previous bounce, previous spam complaint, withheld, redacted, unknown, do not allow, do not send,
+  unbekannt, inconnu, desconocido, deceased, verstorben, decede, decedee, fallecido, fallecida, ausgetreten
 `);
 const BOUNCED = words(`
   bounced, bouncing, bounce, hard bounced, hard bounce, hardbounce, hardbounced, cleaned, undeliverable, undelivered,
@@ -62,15 +63,18 @@ const NEVER = new Set(['never', 'none', 'nie', 'jamais', 'nunca']);
 const MAIL =
   '(?:e ?)?mails?|(?:an)?mailen|newsletters?|mailings?|rundbriefe?|werbung|kontakt\\w*|anschreiben|angeschrieben|post|contact\\w*|correos?|courriels?|infolettres?|boletin(?:es)?|publicidad|publicite|ecrire|escribir|molestar|disturb|solicit';
 const FILLERS =
-  'mehr|more|any|further|weiteren?|want|wants|receive|send|to|by|per|via|senden|erhalten|quiere|desea|mas|par|por|de|d|les|recibir|enviar|envoyer|recevoir';
+  'mehr|more|any|further|weiteren?|want|wants|receive|send|to|by|per|via|senden|erhalten|quiere|desea|mas|par|por|de|d|les|recibir|enviar|envoyer|recevoir|our|your|these|unsere\\w?|eure|ihre|nos|vos|vuestros|nuestros|sus';
 /** Phrases of a refusal, which may be followed by a date or a reason. */
 const OPT_OUT = new RegExp(
   `(?:^| )(?:${[
-    'un ?sub(?:s|bed|scri\\w*)?|opt(?:ed|s|ing)? ?outs?|dnc|dne|dnm',
-    `(?:do not|don ?t|never|no|not|stop|kein\\w{0,2}|nicht|nie|pas|plus|jamais|non|sin|sans|nunca)(?: (?:${FILLERS})){0,3} (?:${MAIL})`,
+    'un ?sub(?:s|bed|scri\\w*)?|opt(?:ed|s|ing)? ?outs?|dnc|dne|dnm|noe?mails?|(?:ex|former) ?(?:subscri|abonn|suscri)\\w*',
+    `(?:do not|don ?t|never|no|not|stop|kein\\w{0,5}|nicht|nie|pas|plus|jamais|non|sin|sans|nunca)(?: (?:${FILLERS})){0,3} (?:${MAIL})`,
     '(?:not|never|no|nicht|non|pas|plus) (?:subscri|abonn|inscri|suscri|angemeld)\\w*',
     'ab(?:ge)?meld\\w*|ab(?:ge)?bestell\\w*|aus(?:ge)?tragen|des ?(?:abon|inscri|s?uscri|subscri)\\w*',
     '(?:dad[oa]|dar|darse) de baja|baja (?:correo|newsletter|boletin|voluntaria|\\d)\\w*',
+    'remov(?:e|ed|al) (?:\\w+ ){0,2}from (?:\\w+ ){0,3}(?:lists?|newsletters?|mailings?|e ?mails?)',
+    'aus (?:dem|den|unserem|allen) (?:e ?mail |newsletter )?verteilern?|(?:e ?mail|mail|werbe|kontakt|newsletter)sperren?|sperr(?:liste|vermerk)',
+    '(?:bad|invalid|bounced) (?:e ?)?mail|(?:e ?)?mail (?:bounced|invalid)',
     '(?:black|block|deny) ?list\\w*|suppressed|suppression list|complain(?:ed|er)|isspcomplained|directcomplaint',
     '(?:no|without|withdr[ae]wn?|revoked|refused) (?:consent|permission)|consent (?:withdrawn|revoked|refused|denied)',
     '(?:keine|ohne) (?:einwilligung|erlaubnis|zustimmung)|widerruf\\w*|widersprochen|sans consentement|sin consentimiento',
@@ -84,6 +88,18 @@ export function isOptOutWord(cell: string): boolean {
   if (cell.length > LONGEST_REFUSAL || !/\p{L}{2}/u.test(cell)) return false;
   const word = folded(cell);
   return BOUNCED.has(word) || word === 'baja' || OPT_OUT.test(word);
+}
+
+/** Whether the name of a tag or list says that its contacts get no email, also by a status such as "Inactive". */
+export function isRefusalName(name: string): boolean {
+  const word = folded(name);
+  const isStatus = word.length > 3 && (NO.has(word) || COMPLAINED.has(word));
+  return isOptOutWord(name) || (isStatus && !isNo(name));
+}
+
+/** Whether a sentence of a note says that someone gets no email. */
+export function isRefusalNote(note: string): boolean {
+  return note.split(/[.!?;\r\n]+/).some((sentence) => OPT_OUT.test(folded(sentence)));
 }
 
 /** Whether a cell is a plain "no", such as "NEIN" or "No, thanks", whatever the question. */
@@ -152,7 +168,8 @@ export function consentIn(kind: ConsentColumn, cell: string): Consent | undefine
     return YES.has(word) || momentIn(cell) !== undefined ? { subscribed: true } : undefined;
   }
   const negative = ['false', 'f', 'no', 'n', '0', 'off', 'nein', 'falsch', 'non', 'faux', 'falso'];
-  const harmless = ['subscribed', 'active', 'confirmed', 'enabled', 'opted in', 'valid', 'good', 'ok'];
+  const harmless =
+    'subscribed, active, confirmed, enabled, opted in, valid, good, ok, allow, allowed, send'.split(', ');
   if (
     NEVER.has(word) ||
     NOT_MARKED.has(word) ||

@@ -17,7 +17,9 @@ import {
   type RequestContext,
   RpcError,
   StreamedInput,
+  Text,
 } from '#libs/rpc';
+import { MAP_FIELD, readMap } from './column-map.js';
 import { prefetch } from './prefetch.js';
 import { settleAll } from './settle-all.js';
 import { withSmallHeap } from './small-heap.js';
@@ -31,6 +33,7 @@ import {
   type ImportedContact,
   type ImportedLine,
   type LineSource,
+  NDJSON,
   readImport,
 } from './imported-contacts.js';
 import { CustomFields } from '../../fields/index.js';
@@ -89,7 +92,8 @@ const DESCRIPTION =
   'resubscribes an unsubscribed contact only if three conditions are met. The line has `onConflict: update`. ' +
   'It proves that the person agreed after unsubscribing (`consent.at`, or an opt-in time). The address is not ' +
   'suppressed. Columns such as `opt-in time`, `opt-in IP` and `source` are recorded as the `consent` of ' +
-  'subscribed contacts. Addresses that bounced or were marked as spam are also suppressed, which requires the ' +
+  'subscribed contacts. If no column states otherwise, people with a tag, list, note or custom field such as ' +
+  '`Unsubscribed` or `No emails, please` are not subscribed. Addresses that bounced or were marked as spam are also suppressed, which requires the ' +
   'scope `suppression:write`.\n\nA contact that already matches its line is `unchanged`. If it differs, the line ' +
   'fails, or updates the contact with `onConflict: update`. A contact whose line says no is unsubscribed even if ' +
   'the line fails. A failed line does not affect other lines; the ' +
@@ -132,6 +136,9 @@ export class ImportContacts extends StreamedInput {
     description: 'Whether a CSV table with unrecognized columns is rejected or imported without them.',
   })
   unknown!: 'refuse' | 'ignore';
+
+  @Text(MAP_FIELD)
+  map?: string;
 
   /** Called after each page with the counts so far. Not a field. */
   onProgress?: (done: ImportAnswer) => void;
@@ -253,13 +260,14 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     await this.links.require(organizationId, into);
     if (signing) await this.signatures.require(organizationId, signing.petitionId);
     const fields = await this.fields.definitions(organizationId);
+    const map = readMap(command.map, command.mediaType !== NDJSON, fields, signing !== undefined);
 
     const answer: ImportAnswer = {
       ...{ created: 0, updated: 0, unchanged: 0 },
       ...(signing && { signed: 0 }),
       ...{ failed: [], failedCount: 0 },
     };
-    const read = prefetch(readImport(bytes, { ...readingOf(command), context, fields }));
+    const read = prefetch(readImport(bytes, { ...readingOf(command), context, fields, map }));
     const lookedUp = prefetch(this.lookUp(organizationId, read));
     const imported = prefetch(this.importPages(command, lookedUp));
     const shown = run?.isDry ? imported : prefetch(this.showPages(imported));

@@ -29,8 +29,9 @@ import {
   refusesIn,
   suggestsOptOut,
 } from './columns.js';
+import { type ColumnMap } from './column-map.js';
 import { splitName, withoutFormatCharacters } from './names.js';
-import { type Blocked, consentIn, isOptOutWord, together } from './consent.js';
+import { type Blocked, consentIn, isRefusalName, isRefusalNote, together } from './consent.js';
 import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
 import { completeRows, formatOf, headOf, rowsOf, type TableFormat, type TableHead } from './table.js';
 import { type FieldDefinition, readValues, valueIn } from '../../fields/index.js';
@@ -56,6 +57,8 @@ export type Reading = {
   unknown?: 'refuse' | 'ignore' | undefined;
   /** How the columns are used, if that was decided before. */
   columns?: DecidedColumns | undefined;
+  /** How the client uses some of the columns, if it was not decided before. */
+  map?: ColumnMap | undefined;
   /** Lines up to this one are skipped. */
   after?: number | undefined;
   /** The custom fields of the organization. */
@@ -196,7 +199,7 @@ async function* readObjects(
       throw invalid([undecided('the first line does not state it')]);
     if (line <= after) continue;
     const sized = { bytes: size, source: { ...fields } };
-    if (fields.subscribed === undefined && namesRefusal(fields)) fields.subscribed = false;
+    if (fields.subscribed === undefined && mentionsRefusal(fields)) fields.subscribed = false;
     const read = toLine(line, fields, reading);
     const isProvedOnly = 'contact' in read && read.contact.consent && read.contact.subscribed === undefined;
     if (isProvedOnly && subscribed === undefined)
@@ -221,7 +224,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     meanings = decided?.meanings ?? meaningsOf(names, values, reading);
     isStated = meanings.some(isConsent);
     phoneKinds = names.map((_, n) => phoneKindOf(names, n));
-    suspicious = new Set(decided ? decided.suspects : suspectsIn(names, reading.unknown));
+    suspicious = new Set(decided ? decided.suspects : suspectsIn(names, reading));
   });
   for await (const row of rows) {
     if (row.line <= after) continue;
@@ -239,7 +242,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     const consents = [];
     const evidence: ConsentFields = {};
     let refusedAt: string | undefined;
-    let isNamedRefusal = false;
+    let isOtherRefusal = false;
     let problem: string | undefined;
     for (const [n, meaning] of meanings.entries()) {
       const cell = cells[n];
@@ -260,22 +263,23 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         const kind = cells[phoneKinds[n] ?? -1]?.trim();
         const field = kind ? (isMobile(kind) ? 'mobile' : 'phone') : meaning;
         const custom = customFieldOf(meaning, reading.fields);
+        if (custom || meaning === 'bio') isOtherRefusal ||= isRefusalNote(cell);
         if (custom) customFields[custom.key] = customValueIn(custom, cell);
         else if (meaning === 'externalIds')
           fields[meaning] = [...((fields[meaning] as string[]) ?? []), ...externalIdsIn(columns[n]!, cell)];
         else if (namingColumns.has(meaning)) {
           const names = namesIn(cell);
           fields[meaning] = names;
-          isNamedRefusal ||= names.some(isOptOutWord);
+          isOtherRefusal ||= names.some(isRefusalName);
         } else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
       } else if (meaning === null && cell?.trim() && suspicious.has(n) && columns[n] === '')
         problem ??= `has a value in column ${n + 1}, which has no name`;
       else if (meaning === null && cell && suspicious.has(n) && refusesIn(columns[n]!, cell, isStated))
-        problem ??= `has "${cell.trim().slice(0, 30)}" in a column that is not imported: rename that column to subscribed`;
+        problem ??= `has "${cell.trim().slice(0, 30)}" in a column that is not imported: map that column to subscribed or optOut`;
     }
     const consent = together(consents);
-    // A tag such as "Unsubscribed" counts, unless a column states something else.
-    if (isNamedRefusal) consent.subscribed ??= false;
+    // A tag such as "Unsubscribed" and a note such as "No emails, please" count, unless a column states something else.
+    if (isOtherRefusal) consent.subscribed ??= false;
     if (consent.subscribed !== undefined) fields.subscribed = consent.subscribed;
     // The place and time of an opt-in do not prove a refusal.
     if ((consent.subscribed ?? reading.subscribed) && Object.keys(evidence).length > 0) {
@@ -305,9 +309,12 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   }
 }
 
+const NO_MAP: ColumnMap = new Map();
+
 /** Later rows may still contain "unsubscribed" in these columns, or a value in an empty column without a name. */
-function suspectsIn(columns: readonly string[], unknown: Reading['unknown'] = 'refuse'): number[] {
+function suspectsIn(columns: readonly string[], { unknown = 'refuse', map = NO_MAP }: Reading): number[] {
   return columns.flatMap((name, n) => {
+    if (map.has(name)) return [];
     const isSuspect = name === '' ? unknown === 'refuse' : suggestsOptOut(name, ['unsubscribed'], columns);
     return isSuspect ? [n] : [];
   });
@@ -323,12 +330,14 @@ function inColumns(read: ReadLine): ReadLine {
   return { ...read, problem };
 }
 
-/** Whether one of the tags or lists of an NDJSON line states that this person gets no email. */
-function namesRefusal(fields: Readonly<Record<string, unknown>>): boolean {
+/** Whether one of the tags, lists or notes of an NDJSON line states that this person gets no email. */
+function mentionsRefusal(fields: Readonly<Record<string, unknown>>): boolean {
+  const notes = [fields.bio, ...Object.values(fields.customFields ?? {})];
+  if (notes.some((note) => typeof note === 'string' && isRefusalNote(note))) return true;
   return [...namingColumns.keys()].some((column) => {
     const given = fields[column];
     const names = typeof given === 'string' ? namesIn(given) : Array.isArray(given) ? given : [];
-    return names.some((name) => typeof name === 'string' && isOptOutWord(name));
+    return names.some((name) => typeof name === 'string' && isRefusalName(name));
   });
 }
 
@@ -383,9 +392,6 @@ async function valuesIn(first: TableHead, format: TableFormat): Promise<string[]
 }
 const MOST_EXAMPLES = 200;
 
-/** The uses of columns that the client has chosen, by column: null if it is not imported. */
-export type ColumnMap = ReadonlyMap<string, Meaning | null>;
-
 /**
  * Decides how the columns of a table are used.
  *
@@ -396,7 +402,6 @@ export async function decideColumns(
   first: TableHead,
   format: TableFormat,
   reading: Reading,
-  map: ColumnMap = new Map(),
 ): Promise<Required<DecidedColumns> & { columns: string[]; examples: string[][]; unrecognized: number[] }> {
   const values = await valuesIn(first, format);
   const examples: string[][] = [];
@@ -409,22 +414,15 @@ export async function decideColumns(
     if (!('problem' in row)) examples.push(row.cells.map((cell) => cell.slice(0, 100)));
     if (examples.length === 5) break;
   }
-  const unknown = [...map.keys()].filter((column) => !columns.includes(column));
-  if (unknown.length > 0) {
-    const message = `names ${JSON.stringify(unknown[0])}, which is not a column. The columns are: ${columns.join(', ')}`;
-    throw invalid([{ path: 'map', message: message.slice(0, 1_000) }]);
-  }
-  const meanings = meaningsOf(columns, values, reading, map) as (Meaning | null)[];
-  const { scopes } = reading.context;
+  const meanings = meaningsOf(columns, values, reading) as (Meaning | null)[];
+  const { context, map = NO_MAP } = reading;
   if (meanings.some((meaning) => meaning === 'bounced' || meaning === 'complained'))
     requireScope(
-      scopes,
+      context.scopes,
       'suppression:write',
       columns[meanings.findIndex((one) => one === 'bounced' || one === 'complained')],
     );
-  const suspects = suspectsIn(columns, reading.unknown).filter(
-    (n) => meanings[n] === null && !map.has(columns[n]!),
-  );
+  const suspects = suspectsIn(columns, reading).filter((n) => meanings[n] === null);
   const unrecognized = columns.flatMap((column, n) => {
     const isOpen =
       meanings[n] === null && !map.has(column) && !ignoredIn(reading.hasSignatures).includes(column);
@@ -449,9 +447,13 @@ export async function requireDecided(first: TableHead, reading: Reading): Promis
 function meaningsOf(
   columns: readonly string[],
   values: readonly (readonly string[])[],
-  { context, subscribed, unknown = 'refuse', fields, hasSignatures = false }: Reading,
-  map: ColumnMap = new Map(),
+  { context, subscribed, unknown = 'refuse', fields, map = NO_MAP, hasSignatures = false }: Reading,
 ): (string | null)[] {
+  const missing = [...map.keys()].find((column) => !columns.includes(column));
+  if (missing !== undefined) {
+    const message = `names ${JSON.stringify(missing)}, which is not a column. The columns are: ${columns.join(', ')}`;
+    throw invalid([{ path: 'map', message: message.slice(0, 1_000) }]);
+  }
   const taken = new Set([...map.values()].filter(isOfOneColumn));
   const recognized = recognize(columns, values, fields, hasSignatures);
   const isKnown = (column: string) => COLUMNS.includes(column);
@@ -585,8 +587,8 @@ function checkColumns(
         {
           path,
           message:
-            'seems to state who is subscribed: rename it to subscribed or unsubscribed, or remove it if it means ' +
-            'something else',
+            'seems to state who is subscribed: map it to subscribed or optOut, or to ignore if it means something ' +
+            'else',
         },
       ];
     if (unknown === 'ignore' && losesAnswer(column, values[at] ?? [], columns, meanings))
@@ -594,8 +596,8 @@ function checkColumns(
         {
           path,
           message:
-            'answers a question with no, and no column states who is subscribed: rename it to subscribed or ' +
-            'unsubscribed, or remove it if it means something else',
+            'answers a question with no, and no column states who is subscribed: map it to subscribed or optOut, ' +
+            'or to ignore if it means something else',
         },
       ];
     if (unknown === 'ignore') return [];

@@ -3,7 +3,15 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isConsent, isUnknownAnswer, losesAnswer, recognize, refusesIn, suggestsOptOut } from './columns.js';
-import { type Consent, type ConsentColumn, consentIn, isOptOutWord, together } from './consent.js';
+import {
+  type Consent,
+  type ConsentColumn,
+  consentIn,
+  isOptOutWord,
+  isRefusalName,
+  isRefusalNote,
+  together,
+} from './consent.js';
 import { decoderOf } from './encodings.js';
 import { completeRows, FormatDetector, formatOf, headOf, lookAt, rowsOf } from './table.js';
 
@@ -75,6 +83,9 @@ describe('a cell', () => {
     ['complained', ['✓'], { ...NO, blocked: 'COMPLAINED' }],
     ['optOut', ['yes', '1', 'x', 'true', '2024-05-01 10:00:00', 'No longer interested', 'unsubscribed'], NO],
     ['optOut', ['', 'no', '0', 'false', 'nein', 'subscribed', 'active'], {}],
+    ['optOut', ['Allow', 'send'], {}],
+    ['optOut', ['Do Not Allow'], NO],
+    ['subscribed', ['Previous Bounce', 'previous spam complaint', 'Unknown', 'withheld', 'verstorben'], NO],
     ['optOut', ['bounced'], { ...NO, blocked: 'BOUNCED' }],
     ['bounced', ['true', 'hard', '2024-05-01'], { ...NO, blocked: 'BOUNCED' }],
     ['bounced', ['', 'false', 'soft'], {}],
@@ -124,6 +135,16 @@ describe('a column', () => {
     // Yes and no, or Slovenia and Norway.
     ['Estado', ['SI', 'NO'], null],
     ['State', ['NY', 'no'], null],
+    // Each system has its own codes.
+    ['Status', ['A', 'U'], null],
+    ['Status', ['1', '0'], null],
+    ['State', ['a', 'u'], null],
+    ['Status', ['J', 'N'], 'subscribed'],
+    ['Estado', ['alta', 'baja'], 'subscribed'],
+    ['Status', ['Subscribed', 'Previous Bounce', 'Unknown', 'Deceased'], 'subscribed'],
+    ['Opted out of email: Marketing Information', [], 'optOut'],
+    ['Verstorben am', [], 'optOut'],
+    ['Do not allow Bulk Emails', ['Allow', 'Do Not Allow'], 'optOut'],
   ])('%s with %j is %s', (column, values, meaning) => {
     expect(recognize([column], [values])).toEqual([meaning]);
   });
@@ -197,6 +218,19 @@ describe('a column', () => {
     ['Estado', ['SI', 'NO', 'NS']],
     ['Status', ['JA', 'AB', 'NO']],
     ['Status', ['donor', 'NEIN']],
+    ['Status', ['A', 'U', 'B']],
+    ['Status', ['1', '2', '3']],
+    ['Estado', ['A', 'B']],
+    ['state', ['S', 'U']],
+    ['Opt', ['in', 'out']],
+    ['Inaktiv', ['x', '']],
+    ['Deleted', ['', '1']],
+    ['Email valid', ['1', '0']],
+    ['Membership', ['Unsubscribed']],
+    ['Automatically unsubscribed', []],
+    ['Opted out of email and SMS', []],
+    ['Type', ['Subscriber', 'Ex-subscriber']],
+    ['Verteiler', ['aus dem Verteiler nehmen']],
     ['Status', ['abgemeldet am 1.1.']],
     ['Email status', ['an', 'aus']],
     ['Mail ok?', ['ja', 'nein', 'unsicher']],
@@ -227,6 +261,10 @@ describe('a column', () => {
     ['Gender', ['Non-binary']],
     ['Nationality', ['NO', 'DE', 'SE']],
     ['Province', ['Baja California']],
+    ['Status', ['donor', 'A']],
+    ['Membership', ['gold', 'silver']],
+    ['OptInTime', ['2024-05-01']],
+    ['Newsletter ID', ['12']],
   ])('%s with %j can be left out', (column, values) => {
     expect(suggestsOptOut(column, values)).toBe(false);
   });
@@ -240,6 +278,45 @@ it.each([
 ])('each of these tags is a refusal: %s', (tags) => {
   for (const tag of tags.split('|')) expect([tag, isOptOutWord(tag)]).toEqual([tag, true]);
 });
+
+it.each([
+  'Inactive|UNCONFIRMED|Blocked|Deceased|Hard Bounce|noemail|no-mail|bad email|Remove from list|Mailsperre',
+  'Abgemeldet|inaktiv|gesperrt|Verstorben|Werbesperre|Nicht anschreiben|ausgetreten|Keinerlei Werbung',
+  'désabonné|inactif|Bloqué|décédé|Ne veut plus recevoir nos mails|baja|inactivo|fallecida|Bloqueado',
+])('each of these tags states that someone gets no email: %s', (tags) => {
+  for (const tag of tags.split('|')) expect([tag, isRefusalName(tag)]).toEqual([tag, true]);
+});
+
+it.each([
+  'vip',
+  'no',
+  'Off',
+  'x',
+  'Active',
+  'Subscribed',
+  'Norway',
+  'Baja California',
+  'Retired',
+  'Steering',
+])('a tag %s states no refusal', (tag) => expect(isRefusalName(tag)).toBe(false));
+
+it.each([
+  'bitte keine Mails',
+  'Trifft sich gern. Möchte keine E-Mails mehr!',
+  'hat sich am 3.5. abgemeldet',
+  'Asked to be removed from our mailing list',
+  `${'A long note about a friend. '.repeat(20)}Please do not email her.`,
+  'ne veut plus recevoir nos mails',
+  'no quiere recibir más correos',
+])('the note “%s” is a refusal', (note) => expect(isRefusalNote(note)).toBe(true));
+
+it.each([
+  'Met at the fair',
+  'Lives in Baja California',
+  'Wants the newsletter',
+  'inactive volcano expert',
+  '',
+])('the note “%s” is no refusal', (note) => expect(isRefusalNote(note)).toBe(false));
 
 it.each(['vip', 'Post office', 'Norway', 'Newsletter', 'Contact 2024', 'Baja California', 'No. 5', 'opt-in'])(
   'a tag %s is not a refusal',

@@ -14,10 +14,10 @@ import {
   Text,
 } from '#libs/rpc';
 import { CreateField, CustomFields, type FieldDefinition, MAX_FIELDS } from '../../../fields/index.js';
-import { customMeaning, type Meaning, MEANINGS, meaningsIn } from '../columns.js';
+import { type ColumnMap, MAP_FIELD, readMap } from '../column-map.js';
+import { customMeaning } from '../columns.js';
 import { targetsOf } from '../import-contacts.js';
 import {
-  type ColumnMap,
   decideColumns,
   type DecidedColumns,
   NDJSON,
@@ -42,21 +42,12 @@ const CHARSETS = [
 const DELIMITERS = { comma: ',', semicolon: ';', tab: '\t', pipe: '|' };
 type DecidedTable = Awaited<ReturnType<typeof decideColumns>>;
 export const IMPORTED_TYPES = ['text/csv', 'text/tab-separated-values', NDJSON];
-/** For a column that is not imported. */
-const IGNORE = 'ignore';
 
 export abstract class ImportedFile extends StreamedInput {
   @Text({ max: 200, optional: true, description: 'A name for this import, such as that of the file.' })
   name?: string;
 
-  @Text({
-    max: 10_000,
-    optional: true,
-    example: '{"Mail":"email","Keine Post":"optOut","Shoe size":"ignore"}',
-    description:
-      `How columns are used, as a JSON object from column names to ${MEANINGS.map((one) => `\`${one}\``).join(', ')}, ` +
-      '`customFields.` with the key of a custom field, or `ignore`. Other columns are recognized by their names.',
-  })
+  @Text(MAP_FIELD)
   map?: string;
 
   @Flag({
@@ -120,7 +111,7 @@ export class StartImport {
     if (command.unknown === 'field') requireScope(context.scopes, 'field:write', 'unknown');
     const fields = await this.fields.definitions(organizationId);
     const hasSignatures = command.petitionId !== undefined;
-    const map = readMap(command.map, fields, hasSignatures);
+    const map = readMap(command.map, command.mediaType !== NDJSON, fields, hasSignatures);
     if (hasSignatures) await this.signatures.require(organizationId, command.petitionId!);
     for (const { resource, id } of targetsOf(command))
       await this.resources.require(resource, organizationId, id);
@@ -183,37 +174,6 @@ export class StartImport {
   }
 }
 
-/** @throws RpcError BAD_REQUEST */
-function readMap(
-  text: string | undefined,
-  fields: readonly FieldDefinition[],
-  hasSignatures: boolean,
-): ColumnMap {
-  if (text === undefined) return new Map();
-  const refuse = (message: string) => invalid([{ path: 'map', message }]);
-  let map: unknown;
-  try {
-    map = JSON.parse(text);
-  } catch {
-    map = undefined;
-  }
-  if (typeof map !== 'object' || map === null || Array.isArray(map))
-    throw refuse('must be a JSON object, such as {"Mail":"email","Shoe size":"ignore"}');
-  const meanings: Meaning[] = [
-    ...meaningsIn(hasSignatures),
-    ...fields.map(({ key }) => `customFields.${key}` as const),
-  ];
-  const entries = Object.entries(map).map(([column, meaning]) => {
-    if (meaning === IGNORE) return [column.trim(), null] as const;
-    const known = meanings.find((one) => one === meaning);
-    if (known) return [column.trim(), known] as const;
-    throw refuse(
-      `must map ${JSON.stringify(column.slice(0, 100))} to one of: ${meanings.join(', ')}, ${IGNORE}`,
-    );
-  });
-  return new Map<string, Meaning | null>(entries);
-}
-
 /** @throws RpcError BAD_REQUEST or INSUFFICIENT_PERMISSIONS as `decideColumns` */
 async function planOf(
   {
@@ -238,6 +198,7 @@ async function planOf(
     context,
     subscribed,
     fields,
+    map,
     hasSignatures: petitionId !== undefined,
     unknown: unknown === 'field' ? 'ignore' : unknown,
   };
@@ -248,7 +209,7 @@ async function planOf(
     unrecognized: [],
   };
   if (mediaType === NDJSON) await requireDecided(first, reading);
-  else decided = await decideColumns(first, detector.format(known), reading, map);
+  else decided = await decideColumns(first, detector.format(known), reading);
   const { columns, examples, meanings = [], suspects = [], format, unrecognized } = decided;
   const plan: ImportPlan = {
     file: name,
