@@ -274,6 +274,7 @@ describe('the contact operations', () => {
       onConflict: { type: 'string', enum: ['fail', 'update'], default: 'fail', required: false },
       subscribed: { type: 'boolean', required: false },
       unknown: { type: 'string', enum: ['refuse', 'ignore'], default: 'refuse', required: false },
+      map: { type: 'string', maxLength: 10_000, required: false },
     },
     'GET contact.export-contacts': {
       organizationId: ownOrganization,

@@ -332,7 +332,7 @@ function inColumns(read: ReadLine): ReadLine {
 
 /** Whether one of the tags, lists or notes of an NDJSON line states that this person gets no email. */
 function mentionsRefusal(fields: Readonly<Record<string, unknown>>): boolean {
-  const notes = [fields.bio, ...Object.values(fields.customFields ?? {})];
+  const notes: unknown[] = [fields.bio, ...Object.values<unknown>(fields.customFields ?? {})];
   if (notes.some((note) => typeof note === 'string' && isRefusalNote(note))) return true;
   return [...namingColumns.keys()].some((column) => {
     const given = fields[column];
