@@ -332,7 +332,8 @@ function inColumns(read: ReadLine): ReadLine {
 
 /** Whether one of the tags, lists or notes of an NDJSON line states that this person gets no email. */
 function mentionsRefusal(fields: Readonly<Record<string, unknown>>): boolean {
-  const notes: unknown[] = [fields.bio, ...Object.values<unknown>(fields.customFields ?? {})];
+  const own = typeof fields.customFields === 'object' ? { ...fields.customFields } : {};
+  const notes = [fields.bio, ...Object.values<unknown>(own)];
   if (notes.some((note) => typeof note === 'string' && isRefusalNote(note))) return true;
   return [...namingColumns.keys()].some((column) => {
     const given = fields[column];
