@@ -12,7 +12,7 @@ import {
   type Guard,
 } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
-import { type Input, type RequestContext, RpcError } from '#libs/rpc';
+import { entityTag, expectedVersionOf, type Input, type RequestContext, RpcError } from '#libs/rpc';
 import {
   type Claim,
   type Decision,
@@ -20,6 +20,7 @@ import {
   type Outcome,
   type TwinCheck,
   unchanged,
+  versionBefore,
   versionAfter,
   writeTo,
 } from './decision.js';
@@ -63,7 +64,7 @@ export class Commands {
    *   `Projections.catchUpWithLog` once.
    * @param eventId the id of the first event, by which a later attempt finds out that the command was stored
    *   (`EventStore.findStored`).
-   * @throws RpcError IDEMPOTENCY_KEY_REUSED, SERVICE_UNAVAILABLE (RECORD_BUSY), and the errors of `decide`.
+   * @throws RpcError IDEMPOTENCY_KEY_REUSED, VERSION_MISMATCH, SERVICE_UNAVAILABLE (RECORD_BUSY), and the errors of `decide`.
    */
   async run(
     input: Input,
@@ -74,12 +75,14 @@ export class Commands {
       ...this.requests.identify(input),
       eventId,
     };
-    if (!request.key) return this.attempt(input.context, request, decide, visible);
+    const expected = expectedVersionOf(input);
+    const checked: Decide = async (isRetry) => requireVersion(await decide(isRetry), expected);
+    if (!request.key) return this.attempt(input.context, request, checked, visible);
 
     const before = await this.requests.findAnswer<Outcome>(input.context, request);
     if (before) return before;
     try {
-      return await this.attempt(input.context, request, decide, visible);
+      return await this.attempt(input.context, request, checked, visible);
     } catch (error) {
       if (error instanceof GivenUp) throw error;
       // A concurrent duplicate may have won and changed the record. Then return its result.
@@ -400,4 +403,21 @@ function withGuards(decision: Decision, added: readonly Guard[] = []): Decision 
     decision.writes.every((write) => write.streamId !== streamId),
   );
   return guards.length === 0 ? decision : { ...decision, guards: [...(decision.guards ?? []), ...guards] };
+}
+
+/**
+ * A change that the record already has is no mismatch, so a repeated request is answered like the first one (RFC 9110, section
+ * 13.1.1).
+ *
+ * @throws RpcError VERSION_MISMATCH
+ */
+function requireVersion(decision: Decision, expected: number | undefined): Decision {
+  if (expected === undefined || decision.writes.every(({ events }) => events.length === 0)) return decision;
+  const version = versionBefore(decision);
+  if (version === expected) return decision;
+  throw new RpcError(
+    'VERSION_MISMATCH',
+    `The record has version ${version} now, so your change of version ${expected} was not applied. Read the record again, and send your change with its version.`,
+    { fields: { version }, headers: { ETag: entityTag(version) } },
+  );
 }

@@ -4,6 +4,8 @@ import { canonical, type Decider, type DomainEvent, type Guard, type StreamWrite
 export type Decision = {
   /** The record to return. */
   recordId: string;
+  /** The version of the record before, if it is not that of the stream with its id: a record can have several streams. */
+  recordVersion?: number;
   writes: readonly StreamWrite[];
   /** Records that the decision depends on without changing them. They must not change until it is stored. */
   guards?: readonly Guard[];
@@ -54,6 +56,13 @@ export function changedFields<Fields extends object>(
     ([name, value]) => value !== undefined && !isSameJson(value, before[name as keyof Fields]),
   );
   return changed.length > 0 ? (Object.fromEntries(changed) as Partial<Fields>) : undefined;
+}
+
+/** The version of the decision's record before it is stored. */
+export function versionBefore({ recordId, recordVersion, writes, guards = [] }: Decision): number {
+  if (recordVersion !== undefined) return recordVersion;
+  const write = writes.find(({ streamId }) => streamId === recordId);
+  return write?.expectedVersion ?? guards.find(({ streamId }) => streamId === recordId)?.version ?? 0;
 }
 
 /** The version of the decision's record once it is stored. */

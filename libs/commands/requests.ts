@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { canonical, type EventStore, type JsonObject } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
-import { type Input, operationOf, type RequestContext, RpcError, type StreamedInput } from '#libs/rpc';
+import {
+  expectedVersionOf,
+  type Input,
+  operationOf,
+  type RequestContext,
+  RpcError,
+  type StreamedInput,
+} from '#libs/rpc';
 
 /** Identifies equal requests: by the Idempotency-Key or, for creates, by the input. */
 export type Identity = { key?: Buffer; fingerprint?: Buffer; natural?: () => Buffer };
@@ -18,7 +25,9 @@ export class Requests {
     const operation = operationOf(input.constructor)?.name ?? input.constructor.name;
     const key = this.keyOf(context);
     if (key) {
-      return { key, fingerprint: this.store.keyring.hash('request', operation, canonical(fields)) };
+      const expectedVersion = expectedVersionOf(input);
+      const body = canonical(expectedVersion === undefined ? fields : { ...fields, expectedVersion });
+      return { key, fingerprint: this.store.keyring.hash('request', operation, body) };
     }
     return {
       natural: () => this.store.keyring.hash('request', operation, canonical(withoutNulls(fields))),

@@ -1,5 +1,12 @@
 import { searchIndexes, type Transaction } from '#libs/database';
-import { begunBy, type Decider, type DomainEvent, isKnown, type RecordedEvent } from '#libs/event-store';
+import {
+  begunBy,
+  type Decider,
+  type DomainEvent,
+  type Folded,
+  isKnown,
+  type RecordedEvent,
+} from '#libs/event-store';
 import { type Projection, schemaOf, type Snapshots, wholeVersion } from './projection.js';
 
 /** A column that lists are filtered or sorted by (`index`), or searched by (`search`). */
@@ -134,11 +141,11 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
   }
 
   /** Converts a row to a folded record. The field stored apart is included if its column was read. */
-  recordOf(row: RecordRow<State>): { state: State; createdAt: Date; updatedAt: Date } {
+  recordOf(row: RecordRow<State>): Folded<State> {
     const wide = this.apart && row[this.apart];
     const state =
       typeof wide === 'string' ? { ...row.state, [this.apart!]: JSON.parse(wide) as unknown } : row.state;
-    return { state, createdAt: row.created_at, updatedAt: row.updated_at };
+    return { state, version: row.version, createdAt: row.created_at, updatedAt: row.updated_at };
   }
 
   /** The types of events that change the rows. */

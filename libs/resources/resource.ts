@@ -189,7 +189,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   record(
     organizationId: string,
     id: string,
-    { state, createdAt, updatedAt }: Omit<Folded<State>, 'version'>,
+    { state, version, createdAt, updatedAt }: Folded<State>,
     counts: readonly number[] = [],
   ): ResourceRecord {
     const { apart } = this.declared;
@@ -198,6 +198,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       id,
       createdAt,
       updatedAt,
+      version,
       organizationId,
     };
     for (const [n, { field }] of this.counted.entries()) values[field] = counts[n] ?? 0;

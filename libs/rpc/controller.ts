@@ -14,6 +14,7 @@ import { ClientGone, readJsonBody, refuseBody, streamBody } from './body.js';
 import { requestContext } from './context.js';
 import { declareErrors } from './declared-errors.js';
 import { Documented } from './documented.js';
+import { entityTag, returnsVersion, withIfMatch } from './expected-version.js';
 import { type Input, type InputClass, invalid, type StreamedInput } from './input.js';
 import { openStream } from './open-streams.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
@@ -96,6 +97,9 @@ function addRoute(controller: Type, input: InputClass): void {
       const isPast = result instanceof PastRecord;
       const answer: unknown = isPast ? result.record : result;
       const past = isPast ? { asOf: result.asOf } : {};
+      // No change can be based on a past record.
+      if (!isPast && returnsVersion(definition))
+        response.setHeader('ETag', entityTag((answer as { version: number }).version));
       if (!list) return { data: answer, object, ...past };
       const { records, pagination } = answer as Page<unknown>;
       return { data: records, object, pagination, ...past };
@@ -131,13 +135,15 @@ async function readRequest(
   request: Request,
   response: Response,
 ): Promise<Input> {
-  const { method, bodyTypes } = operation;
+  const { method, bodyTypes, isConditional = false } = operation;
   const caller = request.caller!;
   if (method === 'GET') refuseBody(request);
   const body = bodyTypes && streamBody(request, { ...operation, bodyTypes });
   const isInQuery = method === 'GET' || body !== undefined;
   if (!isInQuery) refuseQuery(request);
-  const fields = isInQuery ? readQuery(request) : await readJsonBody(request, response);
+  const ifMatch = method === 'GET' ? undefined : request.headers['if-match'];
+  const given = isInQuery ? readQuery(request) : await readJsonBody(request, response);
+  const fields = withIfMatch(given, ifMatch, isConditional);
   const input = runner.read(type, operation, fields, caller);
   const idempotencyKey = method === 'GET' ? undefined : idempotencyKeyOf(request);
   const context = requestContext(caller, request);

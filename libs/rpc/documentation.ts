@@ -7,6 +7,7 @@ import {
   isReasoned,
   reasonsOf,
 } from './error-codes.js';
+import { recordVersion } from './expected-version.js';
 import { type FieldSchema, fieldsOf } from './fields.js';
 import { type OperationDefinition } from './operation.js';
 import { type PossibleError } from './possible-errors.js';
@@ -25,7 +26,14 @@ export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
 /** The schema of a declared kind of records: the fields that all of them have, around those of the kind. */
 export function resourceSchema(fields: Record<string, FieldSchema>): FieldSchema {
   const id = { type: 'string' } as const;
-  return recordSchema({ id, createdAt: timestamp, updatedAt: timestamp, ...fields, organizationId: id });
+  return recordSchema({
+    id,
+    createdAt: timestamp,
+    updatedAt: timestamp,
+    version: recordVersion,
+    ...fields,
+    organizationId: id,
+  });
 }
 
 function withFormat(name: string, schema: FieldSchema): FieldSchema {
@@ -151,7 +159,14 @@ function errorSchema({ status, codes, reasons }: PossibleError): FieldSchema {
   return recordSchema({
     error: {
       type: 'object',
-      required: ['code', ...(isAlwaysReasoned ? ['reason'] : []), 'message', 'docs', 'requestId'],
+      required: [
+        'code',
+        ...(isAlwaysReasoned ? ['reason'] : []),
+        'message',
+        'docs',
+        'requestId',
+        ...(status === 412 ? ['version'] : []),
+      ],
       properties: {
         code: { type: 'string', enum: codes },
         ...(reasons.length > 0 ? { reason: { type: 'string', enum: reasons } } : {}),
@@ -160,6 +175,7 @@ function errorSchema({ status, codes, reasons }: PossibleError): FieldSchema {
         requestId: { type: 'string' },
         // A conflict lists its issues if there are several blockers.
         ...(status === 400 || status === 409 ? { issues } : {}),
+        ...(status === 412 ? { version: { type: 'integer', description: 'The present version.' } } : {}),
         ...fieldsOfReasons({ codes, reasons }),
       },
     },
@@ -216,6 +232,7 @@ function errorExample(code: ErrorCode, reason?: ErrorReason): object {
         docs,
         requestId: '0197a3c0-0000-7000-8000-000000000000',
         ...(code === 'BAD_REQUEST' ? { issues } : {}),
+        ...(code === 'VERSION_MISMATCH' ? { version: 3 } : {}),
         ...Object.fromEntries(fields.map(([name, { example }]) => [name, example])),
       },
     },

@@ -25,6 +25,8 @@ export const EXPLANATIONS: Record<ErrorCode, string> = {
     'The request body is larger than 1 MiB. Split it into several requests. Imports can have any length, but each line at most 1 MiB.',
   UNSUPPORTED_MEDIA_TYPE:
     'The Content-Type is not supported. Send JSON in UTF-8 as application/json, or the type in error.message.',
+  VERSION_MISMATCH:
+    'The record has changed since you read the version in expectedVersion or If-Match. error.version is the present version. Read the record again, apply your change to it, and send it with that version.',
   IDEMPOTENCY_KEY_REUSED:
     'The Idempotency-Key was already used for a different operation or body. Repeat a request unchanged, or send a new key.',
   RATE_LIMIT_EXCEEDED:

@@ -9,8 +9,12 @@ import {
 /** A mistake in the input. `path` is the field (`content.title`, `[2].email`), or `''` for the whole input. */
 export type Issue = { path: string; message: string };
 
-/** `fields`: the additional ones that the reason declares. */
-type Details = { issues?: Issue[]; headers?: Record<string, string>; fields?: Record<string, string> };
+/** `fields`: the additional ones that the code or the reason declares. */
+type Details = {
+  issues?: Issue[];
+  headers?: Record<string, string>;
+  fields?: Record<string, string | number>;
+};
 
 /** Code, message, details, and what is only logged. A code with reasons requires one. */
 type Description =
@@ -57,6 +61,8 @@ export type ErrorBody = {
     message: string;
     docs: string;
     requestId: string;
+    /** With VERSION_MISMATCH: the present version. */
+    version?: number;
     issues?: Issue[];
   };
 };

@@ -21,6 +21,7 @@ export { handlerOf } from './handler.js';
 // `export *`, because modules extend its `ModuleReasons`.
 export * from './error-codes.js';
 export { type Issue, idFieldOf, noSuch, RpcError } from './errors.js';
+export { entityTag, expectedVersionOf, recordVersion, returnsVersion } from './expected-version.js';
 export {
   AnyJson,
   Keyed,

@@ -1,5 +1,6 @@
 import type * as Swagger from '@nestjs/swagger';
 import { answerContent, errorContent, idempotencyKeyHeader, inputSchema } from './documentation.js';
+import { ifMatchHeader } from './expected-version.js';
 import { fieldsOf } from './fields.js';
 import { type InputClass } from './input.js';
 import { type OperationDefinition } from './operation.js';
@@ -46,7 +47,7 @@ export function errorDocumentation(
 function inputDocumentation(
   { ApiBody, ApiConsumes, ApiHeader, ApiQuery }: typeof Swagger,
   input: InputClass,
-  { method, bodyTypes, exactlyOne }: OperationDefinition,
+  { method, bodyTypes, exactlyOne, isConditional }: OperationDefinition,
 ): MethodDecorator[] {
   const query = [...fieldsOf(input)].map(([name, { required, schema }]) => {
     const { description, ...rest } = schema;
@@ -65,6 +66,7 @@ function inputDocumentation(
     return [
       ApiBody({ schema: { ...(inputSchema(input) as object), ...(oneOf && { oneOf }) }, required: true }),
       ApiHeader(idempotencyKeyHeader),
+      ...(isConditional ? [ApiHeader(ifMatchHeader)] : []),
     ];
   }
   const body = ApiBody({ schema: { type: 'string' }, required: true });

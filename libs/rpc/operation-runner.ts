@@ -3,6 +3,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { traced } from '#libs/tracing';
 import { type RequestContext } from './context.js';
 import { RpcError } from './errors.js';
+import { takeExpectedVersion } from './expected-version.js';
 import { type Input, type InputClass, invalid, parseInput, type StreamedBody } from './input.js';
 import { type OperationDefinition, operationOf } from './operation.js';
 import { inPast } from './past.js';
@@ -58,6 +59,7 @@ export class OperationRunner {
     }
     requireFieldScopes(operation, scopes, input);
     if (exactlyOne) requireOne(input, exactlyOne);
+    takeExpectedVersion(input);
     return input;
   }
 

@@ -1,4 +1,5 @@
 import { type OwnReason } from './error-codes.js';
+import { declareExpectedVersion } from './expected-version.js';
 import { type FieldSchema } from './fields.js';
 import { type Input, type InputClass } from './input.js';
 
@@ -14,6 +15,11 @@ export type OperationDefinition = {
   /** Schema of `data`, or of its elements where `list` is set. */
   answers: FieldSchema;
   list?: boolean;
+  /**
+   * Whether it accepts `If-Match` and `expectedVersion`: it changes one record with a `version`. By default, it follows from the name, as
+   * in `post.update-post`.
+   */
+  isConditional?: boolean;
   /** Reasons for errors, in addition to those of every operation of its shape: see `possibleErrors`. */
   reasons?: readonly OwnReason[];
   /** The scope that it needs, if it differs from the one that follows from its name and method. */
@@ -46,6 +52,9 @@ const METHODS: { readonly [verb: string]: OperationDefinition['method'] } = {
   ...{ delete: 'DELETE', remove: 'DELETE', revoke: 'DELETE' },
 };
 
+/** Operations of a service that change one of its own records begin with these verbs. */
+const CHANGES = ['update', 'delete', 'publish', 'close', 'archive', 'send', 'pause', 'resume', 'cancel'];
+
 /**
  * Makes an input class an operation of the API. For GET it is a query, otherwise a command. By default, `method` and `object` follow
  * from the name: `contact.delete-contact` is a DELETE of a `contact`.
@@ -54,14 +63,17 @@ export function Operation(
   given: Omit<OperationDefinition, 'method' | 'object'> &
     Partial<Pick<OperationDefinition, 'method' | 'object'>>,
 ) {
-  const [, verb = '', object = ''] = /\.([^-]+)-?(.*)$/.exec(given.name) ?? [];
+  const [, service, verb = '', object = ''] = /^(.*)\.([^-]+)-?(.*)$/.exec(given.name) ?? [];
+  const isConditional = service === object && CHANGES.includes(verb);
   // Not spread, because some properties are getters.
   const definition = Object.defineProperties(
-    { method: METHODS[verb] ?? 'POST', object },
+    { method: METHODS[verb] ?? 'POST', object, isConditional },
     Object.getOwnPropertyDescriptors(given),
   ) as OperationDefinition;
   return (input: InputClass): void => {
     const order = declared++;
+    // A route handler, which has no fields, has no prototype either.
+    if (definition.isConditional && Object.hasOwn(input, 'prototype')) declareExpectedVersion(input);
     Object.defineProperty(input, OPERATION, { value: { definition, order } satisfies Declared });
   };
 }

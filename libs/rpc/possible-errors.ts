@@ -16,7 +16,11 @@ export function possibleErrors(
     answerTypes,
     reasons = [],
     list = false,
-  }: Pick<OperationDefinition, 'method' | 'bodyTypes' | 'largestBody' | 'answerTypes' | 'reasons' | 'list'>,
+    isConditional = false,
+  }: Pick<
+    OperationDefinition,
+    'method' | 'bodyTypes' | 'largestBody' | 'answerTypes' | 'reasons' | 'list' | 'isConditional'
+  >,
 ): PossibleError[] {
   const streams = bodyTypes !== undefined || answerTypes !== undefined;
   const changes = method !== 'GET';
@@ -40,6 +44,7 @@ export function possibleErrors(
     // A separate route returns it.
     METHOD_NOT_ALLOWED: false,
     CONFLICT: reasonsOf('CONFLICT').some(mayHave),
+    VERSION_MISMATCH: isConditional,
     PAYLOAD_TOO_LARGE: changes && (!bodyTypes || largestBody !== undefined),
     UNSUPPORTED_MEDIA_TYPE: changes,
     IDEMPOTENCY_KEY_REUSED: changes,

@@ -1,6 +1,6 @@
 import { type Folded } from '#libs/event-store';
 import { folding, type Replayable } from '#libs/projections';
-import { type FieldSchema, recordSchema } from '#libs/rpc';
+import { type FieldSchema, recordSchema, recordVersion } from '#libs/rpc';
 import { type CustomValue, field, namedValues } from '../fields/index.js';
 import { contact, type Contact, type ContactDetails, existingContact } from './contact.js';
 
@@ -10,6 +10,7 @@ export type ContactRecord = {
   /** A string if the record is only returned: see `momentAsText`. */
   createdAt: Date | string;
   updatedAt: Date | string;
+  version: number;
   organizationId: string;
   subscribed: boolean;
   externalIds: string[];
@@ -24,6 +25,7 @@ const fields = {
   id: { type: 'string' },
   createdAt: time,
   updatedAt: time,
+  version: recordVersion,
   email: {
     type: ['string', 'null'],
     format: 'idn-email',
@@ -87,13 +89,14 @@ export const replayableContacts: Replayable = {
 export function recordFromHistory(
   organizationId: string,
   contactId: string,
-  { state, createdAt, updatedAt }: Folded<Contact>,
+  { state, version, createdAt, updatedAt }: Folded<Contact>,
 ): ContactRecord {
   const { details, subscribed, externalIds, customFields } = existingContact(state);
   return {
     id: contactId,
     createdAt: createdAt!,
     updatedAt: updatedAt!,
+    version,
     ...details,
     externalIds,
     customFields,

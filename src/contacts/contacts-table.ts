@@ -34,6 +34,7 @@ export type ContactRow = {
   organization_id: string;
   created_at: string;
   updated_at: string;
+  version: number;
   subscribed: boolean;
   /** The key of the encrypted columns; null if nothing is encrypted. */
   wrapped_key: Buffer | null;
@@ -63,7 +64,10 @@ const IS_SEALED = SEALED_COLUMNS.map((column) => `${column} IS NOT NULL`).join('
 
 /** SQL: the columns that `record` needs. @param row the table's alias. */
 function columnsOf(row: string): string {
-  const columns = ['id', 'organization_id', 'subscribed', 'email_compared', 'external_ids', 'custom_fields'];
+  const columns = [
+    ...['id', 'organization_id', 'version', 'subscribed', 'email_compared'],
+    ...['external_ids', 'custom_fields'],
+  ];
   const details = DETAIL_COLUMNS.map(({ column }) => column);
   const moments = ['created_at', 'updated_at'].map((name) => `${momentAsText(`${row}.${name}`)} AS ${name}`);
   const key = `CASE WHEN ${IS_SEALED} THEN ${wrappedKeyOf(row, 'id')} END AS wrapped_key`;
@@ -164,6 +168,7 @@ export class ContactsTable {
       id: row.id,
       createdAt: row.created_at,
       updatedAt: row.updated_at,
+      version: row.version,
       ...detailsOf(row, open as Open | undefined),
       ...extrasOf(row),
       organizationId: row.organization_id,

@@ -1,7 +1,7 @@
 import { type Folded, initialState } from '#libs/event-store';
 import { folding, type Replayable } from '#libs/projections';
 import { type MailAddress } from '#libs/mail';
-import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { recordSchema, recordVersion, textOrNull, timestamp } from '#libs/rpc';
 import { organization, type Organization, existingOrganization } from './organization.js';
 import { publicLog, publicLogId, type PublicLog } from './public-log.js';
 import { LANGUAGES, sender, type SenderFields, senderId } from './sender.js';
@@ -10,6 +10,7 @@ export const organizationSchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
   updatedAt: timestamp,
+  version: recordVersion,
   name: { type: 'string' },
   website: textOrNull,
   email: textOrNull,
@@ -57,6 +58,7 @@ export type OrganizationRecord = {
   id: string;
   createdAt: Date;
   updatedAt: Date;
+  version: number;
   name: string;
   website: string | null;
   email: string | null;
@@ -108,9 +110,9 @@ export const replayableOrganization: Replayable = {
  */
 export function organizationRecord(
   id: string,
-  { state, createdAt, updatedAt }: Omit<Folded<Organization>, 'version'>,
-  log: Omit<Folded<PublicLog>, 'version'>,
-  mail: Omit<Folded<SenderFields>, 'version'>,
+  { state, version, createdAt, updatedAt }: Folded<Organization>,
+  log: Folded<PublicLog>,
+  mail: Folded<SenderFields>,
   { mailHook, url }: Pick<OrganizationRecord, 'mailHook' | 'url'> = { mailHook: null, url: null },
 ): OrganizationRecord {
   const { name, website, email, country, slug, colour, imageId, privacyUrl, timeZone } =
@@ -122,6 +124,8 @@ export function organizationRecord(
     id,
     createdAt: createdAt!,
     updatedAt: new Date(Math.max(...changes.map(Number))),
+    // Each change of it changes one or more of its three streams.
+    version: version + log.version + mail.version,
     name,
     website,
     email,

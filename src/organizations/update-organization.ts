@@ -173,6 +173,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
         const mailEvents = updateSender(mail.state, mailFields);
         versions = packVersions(log.version + logEvents.length, mail.version + mailEvents.length);
         return {
+          recordVersion: version + log.version + mail.version,
           writes: [
             writeTo(organization, organizationId, version, events),
             writeTo(publicLog, logId, log.version, logEvents),

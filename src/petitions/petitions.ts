@@ -2,7 +2,15 @@ import { type RecordedEvent, type Upcasters } from '#libs/event-store';
 import { type Facts } from '#libs/links';
 import { type PrintedLinks } from '#libs/projections';
 import { Resource } from '#libs/resources';
-import { imageSchema, isId, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import {
+  imageSchema,
+  isId,
+  listedSchema,
+  recordSchema,
+  recordVersion,
+  textOrNull,
+  timestamp,
+} from '#libs/rpc';
 import { endWithContacts, type Suspicion } from '../confirmations/index.js';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { fields } from '../fields/index.js';
@@ -166,6 +174,7 @@ export const petitionSchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
   updatedAt: timestamp,
+  version: recordVersion,
   name: { type: 'string' },
   title: { type: 'string' },
   goal: { type: 'integer' },

@@ -1,6 +1,6 @@
 import { type Condition } from '#libs/projections';
 import { Resource } from '#libs/resources';
-import { imageSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { imageSchema, listedSchema, recordSchema, recordVersion, textOrNull, timestamp } from '#libs/rpc';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { petitions } from '../petitions/index.js';
 import { exists, post, STATUSES, updatePost } from './post.js';
@@ -9,6 +9,7 @@ export const postSchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
   updatedAt: timestamp,
+  version: recordVersion,
   name: { type: 'string' },
   title: { type: 'string' },
   description: textOrNull,

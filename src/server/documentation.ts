@@ -6,6 +6,8 @@ import {
   documentRoutes,
   errorContent,
   errorExamples,
+  findOperation,
+  returnsVersion,
   RpcExpressAdapter,
   shared,
   sharedSchemas,
@@ -45,6 +47,11 @@ const HEADERS = {
     schema: { ...text, enum: ['true'] as string[] },
     description:
       'Only if the response is that of an earlier request with the same Idempotency-Key or the same body, so this one changed nothing.',
+  },
+  ETag: {
+    schema: text,
+    description:
+      "The record's version. Send it as `If-Match`, so that a later change of someone else is not overwritten.",
   },
   Allow: { schema: text, description: 'The methods of this address.' },
 } as const;
@@ -156,12 +163,14 @@ function describeFiles({ operation }: Described): void {
     };
 }
 
-function describeHeaders({ method, operation }: Described): void {
+function describeHeaders({ method, path, operation }: Described): void {
+  const definition = findOperation(path)!;
   for (const [status, response] of Object.entries(operation.responses)) {
     if ('$ref' in response!) continue;
     const names = Object.keys(HEADERS).filter((name) => {
       if (name === 'Allow') return false;
       if (name === 'Retry-After') return ['429', '503'].includes(status);
+      if (name === 'ETag') return status === '412' || (status === '200' && returnsVersion(definition));
       if (name === 'Idempotent-Replayed') return method !== 'get' && status === '200';
       return name === 'X-Request-Id' || !['401', '500', '503'].includes(status);
     });

@@ -5,6 +5,7 @@ import { Suppressions } from './suppressions.js';
 
 @Operation({
   name: 'suppression.delete-suppression',
+  isConditional: false,
   summary: 'Delete a suppression',
   description:
     'Removes all reasons, so the address can receive email again. Repeating the request returns the same result. ' +

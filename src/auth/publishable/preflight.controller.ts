@@ -33,7 +33,8 @@ export class PreflightController {
       this.crossOrigin.allow(origin, response);
       response.set({
         'Access-Control-Allow-Methods': operation.method,
-        'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, X-Request-Id',
+        'Access-Control-Allow-Headers':
+          'Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id',
         'Access-Control-Max-Age': String(KEPT_SECONDS),
       });
     }

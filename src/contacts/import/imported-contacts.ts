@@ -87,7 +87,7 @@ export class ImportedContact extends ContactFields {
 export const PROBLEM_COLUMN = 'importProblem';
 
 /** Exported fields that an import ignores, so that exports can be imported unchanged. */
-const IGNORED = ['id', 'createdAt', 'updatedAt', PROBLEM_COLUMN];
+const IGNORED = ['id', 'createdAt', 'updatedAt', 'version', PROBLEM_COLUMN];
 /** Exported fields of signatures that an import of signatures ignores too. */
 const IGNORED_OF_SIGNATURES = 'petitionId contactId invalidationId suspicion commentState language'.split(
   ' ',

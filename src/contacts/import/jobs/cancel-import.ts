@@ -6,6 +6,7 @@ import { importRecordOf, importSchema } from './import-record.js';
 
 @Operation({
   name: 'import.cancel-import',
+  isConditional: false,
   scope: SCOPE,
   summary: 'Cancel an import',
   description:
