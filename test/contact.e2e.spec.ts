@@ -40,7 +40,7 @@ describe('create-contact', () => {
       person({ firstName: ' Ada ', city: '', bio: null }),
     );
     expect(status).toBe(200);
-    expect(body).toEqual({ data: { contactId: expect.any(String) }, object: 'contact' });
+    expect(body).toEqual({ data: { contactId: expect.any(String), created: true }, object: 'contact' });
 
     const read = await get(body.data.contactId);
     expect(read.status).toBe(200);
@@ -49,6 +49,7 @@ describe('create-contact', () => {
         id: body.data.contactId,
         createdAt: expect.stringMatching(ISO),
         updatedAt: expect.stringMatching(ISO),
+        version: 1,
         email: `person-${people}@example.org`,
         firstName: 'Ada',
         lastName: null,
@@ -151,7 +152,7 @@ describe('create-contact', () => {
         'contact.create-contact',
         person({ email: email.toUpperCase(), city: 'Paris', firstName: '', onConflict: 'update' }),
       );
-      expect([status, body.data.contactId]).toEqual([200, contactId]);
+      expect([status, body.data]).toEqual([200, { contactId, created: false }]);
       expect((await get(contactId)).body.data).toMatchObject({ email, firstName: 'Ada', city: 'Paris' });
     });
 
@@ -189,8 +190,18 @@ describe('create-contact', () => {
           client.at(api.instances[n % 2]!.origin).post('contact.create-contact', body),
         ),
       );
-      expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+      expect(new Set(answers.map(({ body }) => body.data.contactId)).size).toBe(1);
       expect(answers[0]!.status).toBe(200);
+      expect(answers.filter(({ body }) => body.data.created)).toHaveLength(1);
+    });
+
+    it('repeats for an Idempotency-Key whether the first request created the contact', async () => {
+      const body = person({ onConflict: 'update', city: 'Paris' });
+      const createWith = async (key: string) =>
+        (await client.post('contact.create-contact', body, { 'Idempotency-Key': key })).body.data.created;
+      const [one, other] = [`${body.email} one`, `${body.email} other`].map((key) => key.replace(' ', '-'));
+      expect([await createWith(one!), await createWith(other!)]).toEqual([true, false]);
+      expect([await createWith(one!), await createWith(other!)]).toEqual([true, false]);
     });
   });
 

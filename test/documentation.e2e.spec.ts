@@ -209,6 +209,7 @@ describe('the contact operations', () => {
     customFields: { type: ['object', 'null'], required: false },
   };
   const id = { type: 'string', required: true };
+  const expectedVersion = { type: 'integer', minimum: 0, required: false };
   const ownOrganization = { type: 'string', required: false };
   const moment = { type: 'string', format: 'date-time', required: false };
   const filter = { type: 'string', required: false };
@@ -298,6 +299,7 @@ describe('the contact operations', () => {
     'POST contact.update-contact': {
       organizationId: ownOrganization,
       contactId: id,
+      expectedVersion,
       email: { type: 'string', format: 'idn-email', required: false },
       subscribed: { type: 'boolean', required: false },
       consent: { type: 'object', required: false },
@@ -305,7 +307,7 @@ describe('the contact operations', () => {
       ...details,
       ...extras,
     },
-    'DELETE contact.delete-contact': { organizationId: ownOrganization, contactId: id },
+    'DELETE contact.delete-contact': { organizationId: ownOrganization, contactId: id, expectedVersion },
   };
 
   it.each(Object.entries(inputs))('%s accepts what the specification states', (name, expected) => {

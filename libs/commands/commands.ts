@@ -285,7 +285,11 @@ export class Commands {
       withGuards(await decide(isRetry), await context.requireAccess?.());
     let decision = await decideOn(false);
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
-      const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
+      const outcome = {
+        recordId: decision.recordId,
+        version: versionAfter(decision),
+        created: versionBefore(decision) === 0,
+      };
       if (decision.writes.every(({ events }) => events.length === 0) && !request.key) {
         if (visible) await this.projections.catchUpWithLog();
         return outcome;

@@ -34,8 +34,11 @@ export type Claim = {
 /** Whether a record created before is still the result of the same input, and its current version. */
 export type TwinCheck = (recordId: string) => Promise<{ holds: boolean; version: number }>;
 
-/** A command's record, and its version when the command was first answered. */
-export type Outcome = { recordId: string; version: number };
+/**
+ * A command's record, its version when the command was first answered, and whether it was created then. Versions before 0.9.0
+ * stored no `created` with an Idempotency-Key.
+ */
+export type Outcome = { recordId: string; version: number; created?: boolean };
 
 /** A write of events without personal data to one stream. */
 export function writeTo<State, Event extends DomainEvent>(

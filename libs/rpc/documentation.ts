@@ -7,7 +7,6 @@ import {
   isReasoned,
   reasonsOf,
 } from './error-codes.js';
-import { recordVersion } from './expected-version.js';
 import { type FieldSchema, fieldsOf } from './fields.js';
 import { type OperationDefinition } from './operation.js';
 import { type PossibleError } from './possible-errors.js';
@@ -30,7 +29,6 @@ export function resourceSchema(fields: Record<string, FieldSchema>): FieldSchema
     id,
     createdAt: timestamp,
     updatedAt: timestamp,
-    version: recordVersion,
     ...fields,
     organizationId: id,
   });

@@ -10,6 +10,7 @@ export {
   listedSchema,
   recordSchema,
   resourceSchema,
+  inputSchema,
   sharedSchemas,
   textOrNull,
   timestamp,

@@ -1,5 +1,12 @@
 import { Resource } from '#libs/resources';
-import { type FieldSchema, listedSchema, recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
+import {
+  type FieldSchema,
+  listedSchema,
+  recordSchema,
+  recordVersion,
+  resourceSchema,
+  textOrNull,
+} from '#libs/rpc';
 import { forEachKindOfContacts } from '../contacts/index.js';
 import { audienceFields, broadcast, exists, STATUSES } from './broadcast.js';
 
@@ -22,6 +29,7 @@ forEachKindOfContacts(({ resource }) => {
 });
 
 export const broadcastSchema = resourceSchema({
+  version: recordVersion,
   name: { type: 'string' },
   subject: { type: 'string' },
   preheader: textOrNull,

@@ -1,8 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type Decision, Commands } from '#libs/commands';
-import { Email, Flag, Id, OneOf, Operation, type RpcError } from '#libs/rpc';
+import { Email, Flag, Id, OneOf, Operation, recordSchema, type RpcError } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
-import { contactIdSchema } from './contact-record.js';
 import { requireStated } from './consent/consent-fields.js';
 import { Consents } from './consent/consents.js';
 import { CustomFields } from '../fields/index.js';
@@ -22,7 +21,13 @@ import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from '
     'Without an `Idempotency-Key`, sending the same body again returns the first contact, as long as it still has ' +
     'the address. If a contact has one of the `externalIds`, `onConflict` applies to that contact, even if its ' +
     'address differs.',
-  answers: contactIdSchema,
+  answers: recordSchema({
+    contactId: { type: 'string' },
+    created: {
+      type: 'boolean',
+      description: 'False if the contact existed already, which only `onConflict: update` accepts.',
+    },
+  }),
   reasons: ['EMAIL_TAKEN', 'EXTERNAL_ID_TAKEN'],
   fieldScopes: ASSIGNED_SCOPES,
 })
@@ -51,12 +56,12 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
     private readonly fields: CustomFields,
   ) {}
 
-  async execute(command: CreateContact): Promise<{ contactId: string }> {
+  async execute(command: CreateContact): Promise<{ contactId: string; created: boolean }> {
     requireStated(command);
     // The default applies to new contacts only: an existing one is resubscribed only by an explicit true.
     if (command.onConflict === 'fail') command.subscribed ??= true;
-    const { recordId } = await this.commands.run(command, () => this.decide(command));
-    return { contactId: recordId };
+    const { recordId, created = true } = await this.commands.run(command, () => this.decide(command));
+    return { contactId: recordId, created };
   }
 
   private async decide(command: CreateContact): Promise<Decision> {

@@ -1,8 +1,9 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, resourceSchema } from '#libs/rpc';
+import { recordSchema, recordVersion, resourceSchema } from '#libs/rpc';
 import { field, FIELD_TYPES, type FieldType } from './field.js';
 
 export const fieldSchema = resourceSchema({
+  version: recordVersion,
   key: {
     type: 'string',
     description:

@@ -1,5 +1,5 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
+import { recordSchema, recordVersion, resourceSchema, textOrNull } from '#libs/rpc';
 import { endWithContacts } from '../confirmations/index.js';
 import { fields } from '../fields/index.js';
 import { lists } from '../lists/index.js';
@@ -11,6 +11,7 @@ import { confirmedSignUps, pendingSignUps, signUps } from './sign-up.js';
 const ids = { type: 'array', items: { type: 'string' } };
 
 export const formSchema = resourceSchema({
+  version: recordVersion,
   name: { type: 'string' },
   title: { type: 'string' },
   text: textOrNull,

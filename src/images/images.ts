@@ -1,5 +1,5 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
+import { recordSchema, recordVersion, resourceSchema, textOrNull } from '#libs/rpc';
 import { image, type ImageFields } from './image.js';
 
 const variantSchema = recordSchema({
@@ -9,6 +9,7 @@ const variantSchema = recordSchema({
 });
 
 export const imageRecordSchema = resourceSchema({
+  version: recordVersion,
   name: { type: 'string' },
   alt: { ...textOrNull, description: 'Alternative text: describes the image for people who cannot see it.' },
   type: {

@@ -1,9 +1,10 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, resourceSchema } from '#libs/rpc';
+import { recordSchema, recordVersion, resourceSchema } from '#libs/rpc';
 import { chooseContactsBy, FILTER_RULES } from '../contacts/index.js';
 import { segment, type SegmentFields } from './segment.js';
 
 export const segmentSchema = resourceSchema({
+  version: recordVersion,
   name: { type: 'string' },
   filter: { type: 'object', description: FILTER_RULES },
 });

@@ -7,6 +7,7 @@ import {
   errorContent,
   errorExamples,
   findOperation,
+  inputSchema,
   returnsVersion,
   RpcExpressAdapter,
   shared,
@@ -14,6 +15,7 @@ import {
 } from '#libs/rpc';
 import { programVersion } from '../environment/index.js';
 import { services } from '../modules.js';
+import { FormFieldInput, formSchema } from '../petitions/index.js';
 import { ROLES, scopesOf } from '../team/index.js';
 import { describeEvents } from './described-events.js';
 import { nameOf, nameSchemas } from './named-schemas.js';
@@ -58,6 +60,12 @@ const HEADERS = {
 const METHOD_NOT_ALLOWED = {
   ...errorContent({ status: 405, codes: ['METHOD_NOT_ALLOWED'], reasons: [] }),
   headers: { Allow: { $ref: '#/components/headers/Allow' } },
+};
+
+/** Without names, generators would give items of `form.fields` and of `formFields` the same one. */
+const FORM_SCHEMAS = {
+  FormField: formSchema.properties!.fields!.items!,
+  FormFieldInput: inputSchema(FormFieldInput),
 };
 
 /**
@@ -127,7 +135,7 @@ function describeApi(app: NestExpressApplication, publicUrl: string | undefined)
     describeFiles(operation);
   }
   nameOperations(document);
-  nameSchemas(document, sharedSchemas);
+  nameSchemas(document, { ...sharedSchemas, ...FORM_SCHEMAS });
   describeEvents(document);
   return document;
 }

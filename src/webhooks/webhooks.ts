@@ -1,5 +1,5 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, resourceSchema, textOrNull, timestamp } from '#libs/rpc';
+import { recordSchema, recordVersion, resourceSchema, textOrNull, timestamp } from '#libs/rpc';
 import { exists, webhook } from './webhook.js';
 
 /** Fields from the operations table, which only exist for the present. */
@@ -7,6 +7,7 @@ const OF_NOW =
   'Only get-webhook and list-webhooks return it; it is null with `asOf` and in the responses of all other operations.';
 
 export const webhookSchema = resourceSchema({
+  version: recordVersion,
   url: { type: 'string' },
   description: textOrNull,
   eventTypes: {

@@ -3,7 +3,15 @@ import { RecordReader } from '#libs/commands';
 import { ReservedConnections, TtlCache } from '#libs/database';
 import { EventStore, readSignedIds, signIds } from '#libs/event-store';
 import { Resource, Resources } from '#libs/resources';
-import { Names, ORIGIN, ORIGIN_RULE, recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
+import {
+  Names,
+  ORIGIN,
+  ORIGIN_RULE,
+  recordSchema,
+  recordVersion,
+  resourceSchema,
+  textOrNull,
+} from '#libs/rpc';
 import { publishableKey } from './publishable-key.js';
 
 /** What everyone with a publishable key may do: what anyone may do on the public site. */
@@ -19,6 +27,7 @@ const CACHE_MS = 500;
 const MAX_CACHED = 20_000;
 
 export const publishableKeySchema = resourceSchema({
+  version: recordVersion,
   name: { type: 'string' },
   origins: { type: 'array', items: { type: 'string' }, description: 'The websites on which it works.' },
   key: {

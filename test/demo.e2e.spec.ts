@@ -1,0 +1,53 @@
+import { readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { createDirectory, eventually, Program, ServerProcess } from './processes.js';
+
+const script = resolve(__dirname, '../scripts/demo.mjs');
+const reset = (environment: Record<string, string>) =>
+  new Program(process.execPath, [script, 'reset'], environment).ended;
+
+it('npm run demo -- reset brings the demo back, and keeps the former data', async () => {
+  const directory = await createDirectory();
+  const DATA_DIR = directory.path;
+  const aside = async () =>
+    (await readdir(dirname(DATA_DIR))).filter((name) => name.startsWith(`${basename(DATA_DIR)}-`));
+  const start = async () => {
+    const server = await ServerProcess.start({ DATA_DIR });
+    await eventually(() => expect(server.stdout).toMatch(/^ {2}Serving /m));
+    const Authorization = `Bearer ${/adv_\w{8}_\w{32,}/.exec(server.stdout)![0]}`;
+    const call = async (operation: string, init: RequestInit = {}) => {
+      const headers = { Authorization, 'Content-Type': 'application/json' };
+      const response = await fetch(`${server.origin}/v1/${operation}`, { headers, ...init });
+      return ((await response.json()) as { data: any }).data;
+    };
+    return { server, call };
+  };
+  try {
+    const first = await start();
+    const names = async ({ call }: typeof first) =>
+      (await call('list.list-lists')).map(({ name }: { name: string }) => name);
+    expect(await names(first)).toEqual(['River friends']);
+    await first.call('list.create-list', { method: 'POST', body: JSON.stringify({ name: 'Mine' }) });
+
+    const refused = await reset({ DATA_DIR });
+    expect([refused.status, refused.stderr]).toEqual([1, expect.stringContaining('Stop the server')]);
+    await first.server.end('SIGTERM');
+    expect(await aside()).toEqual([]);
+
+    const done = await reset({ DATA_DIR });
+    expect([done.status, done.stdout]).toEqual([0, expect.stringContaining('creates the demo')]);
+    expect(await aside()).toHaveLength(1);
+
+    const second = await start();
+    expect(await names(second)).toEqual(['River friends']);
+    await second.server.end('SIGTERM');
+  } finally {
+    for (const name of await aside()) await rm(join(dirname(DATA_DIR), name), { recursive: true });
+    await directory.remove();
+  }
+});
+
+it('npm run demo -- reset leaves other databases alone', async () => {
+  const { status, stderr } = await reset({ DATABASE_URL: 'postgres://localhost/rivers' });
+  expect([status, stderr]).toEqual([1, expect.stringContaining('Unset DATABASE_URL')]);
+});
