@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { root } from './build.mjs';
 import { clientDigest, clientSource } from './client.mjs';
 import { eventFields, eventSchemas } from './event-schemas.mjs';
+import { postmanCollection } from './postman.mjs';
 import { prepare } from './prepare.mjs';
 
 await prepare({ isBundle: false });
@@ -606,6 +607,7 @@ const present = readdirSync(DIRECTORY, { recursive: true, encoding: 'utf8' })
 const generated = new Map([
   ...[...pages].map(([name, text]) => [join(PAGES, name), text]),
   [EVENTS, eventsSource()],
+  [join(PAGES, 'postman.json'), postmanCollection(openapi, operations)],
 ]);
 const isCurrent = (file) => existsSync(join(root, file)) && read(file) === generated.get(file);
 const stale = [...new Set([...present, ...generated.keys()])].filter((file) => !isCurrent(file));

@@ -13,7 +13,7 @@ it('npm run demo -- reset brings the demo back, and keeps the former data', asyn
     (await readdir(dirname(DATA_DIR))).filter((name) => name.startsWith(`${basename(DATA_DIR)}-`));
   const start = async () => {
     const server = await ServerProcess.start({ DATA_DIR });
-    await eventually(() => expect(server.stdout).toMatch(/^ {2}Serving /m));
+    await eventually(() => expect(server.stdout).toMatch(/^curl /m));
     const Authorization = `Bearer ${/adv_\w{8}_\w{32,}/.exec(server.stdout)![0]}`;
     const call = async (operation: string, init: RequestInit = {}) => {
       const headers = { Authorization, 'Content-Type': 'application/json' };

@@ -442,6 +442,25 @@ describe('every operation of the document', () => {
     }
   });
 
+  it('has a request in the Postman collection, and those that create records work as they are', async () => {
+    const collection = JSON.parse(readFileSync(join(__dirname, '../docs/reference/postman.json'), 'utf8'));
+    const requests: any[] = collection.item.flatMap(({ item }: any) => item);
+    expect(requests.map(({ request }) => `${request.method} /v1/${request.url.path[1]}`).toSorted()).toEqual(
+      operations()
+        .map(({ method, path }) => `${method} ${path}`)
+        .toSorted(),
+    );
+    const creates = requests.filter(({ name, request }) => /\.create-/.test(name) && request.body.raw);
+    expect(creates.length).toBeGreaterThan(10);
+    for (const { name, request } of creates) {
+      const body = request.body.raw.replaceAll('{{organizationId}}', client.organizationId);
+      expect([name, await client.request('POST', `/v1/${name}`, body)]).toEqual([
+        name,
+        expect.objectContaining({ status: 200 }),
+      ]);
+    }
+  });
+
   it('rejects requests without a key', async () => {
     const stranger = new Client(api.origin, '', undefined);
     for (const [n, operation] of operations().entries()) {

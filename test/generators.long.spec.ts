@@ -5,7 +5,12 @@ import { join } from 'node:path';
 /**
  * The tools of integrators. This test installs them, because no other needs their 160 MB.
  */
-const TOOLS = ['@stoplight/spectral-cli@6.16.3', '@hey-api/openapi-ts@0.95.0', 'orval@7.13.2'];
+const TOOLS = [
+  '@stoplight/spectral-cli@6.16.3',
+  'openapi-typescript@7.13.0',
+  '@hey-api/openapi-ts@0.95.0',
+  'orval@7.13.2',
+];
 const root = join(__dirname, '..');
 /** On a disk, because of its size. Temporary files of tests are in memory. */
 const directory = mkdtempSync('/var/tmp/advocacy-generators-');
@@ -42,14 +47,22 @@ it('the document follows the recommended rules of Spectral, without warnings', (
   expect(report.trim()).toMatch(/^\[\]/);
 });
 
+it('openapi-typescript generates types that compile', () => {
+  expect(tool('openapi-typescript', ['openapi.json', '--output', 'types/openapi.ts'])).not.toContain(
+    'failed',
+  );
+  expect(readFileSync(file('types/openapi.ts'), 'utf8')).toContain('createContact');
+  expect(compile('types/openapi.ts', { exactOptionalPropertyTypes: true })).toBe('');
+});
+
 it('hey-api generates a client that compiles, with types for exact optional properties', () => {
   expect(tool('openapi-ts', ['-i', 'openapi.json', '-o', 'hey'])).not.toContain('failed');
   expect(readFileSync(file('hey/sdk.gen.ts'), 'utf8')).toContain('createContact');
   expect(compile('hey/**/*.ts')).toBe('');
   // The generator's own runtime does not compile with this option.
-  const types = ['-i', 'openapi.json', '-o', 'types', '-p', '@hey-api/typescript'];
+  const types = ['-i', 'openapi.json', '-o', 'hey-types', '-p', '@hey-api/typescript'];
   expect(tool('openapi-ts', types)).not.toContain('failed');
-  expect(compile('types/**/*.ts', { exactOptionalPropertyTypes: true })).toBe('');
+  expect(compile('hey-types/**/*.ts', { exactOptionalPropertyTypes: true })).toBe('');
 });
 
 it('orval generates a client that compiles, also for exact optional properties', () => {

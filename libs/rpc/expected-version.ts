@@ -2,9 +2,6 @@ import { type FieldSchema, Integer } from './fields.js';
 import { type Input, invalid } from './input.js';
 import { type OperationDefinition } from './operation.js';
 
-/** PostgreSQL's largest integer. */
-const LARGEST = 2 ** 31 - 1;
-
 /** Optional spaces around `*` or one entity tag. Proxies that compress responses put `W/` before it. */
 const IF_MATCH = /^(?:\*|(?:W\/)?"(\d{1,10})")$/;
 
@@ -20,7 +17,7 @@ export const recordVersion: FieldSchema = {
 export function declareExpectedVersion(input: { prototype: object }): void {
   Integer({
     min: 0,
-    max: LARGEST,
+    max: Number.MAX_SAFE_INTEGER,
     optional: true,
     description:
       "The record's `version` that your change is based on. If it has changed since, the response is 412 VERSION_MISMATCH.",
