@@ -88,6 +88,7 @@ it('create-broadcast returns 200 with the id, the same for the same body, and ge
     id: broadcastId,
     createdAt: expect.stringMatching(ISO),
     updatedAt: expect.stringMatching(ISO),
+    version: 1,
     name: 'May',
     subject: 'May',
     preheader: null,
@@ -113,7 +114,7 @@ it('create-broadcast returns 200 with the id, the same for the same body, and ge
     subject: 'News',
     audience: { contactIds: [NOBODY] },
   });
-  expect(changed).toEqual({ ...record, subject: 'News', audience: { contactIds: [NOBODY] } });
+  expect(changed).toEqual({ ...record, version: 2, subject: 'News', audience: { contactIds: [NOBODY] } });
   expect(await call('create-broadcast', { name: 'May' })).toEqual({ broadcastId });
 });
 

@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' };
 const HEADER =
-  'id,createdAt,updatedAt,email,firstName,lastName,bio,phone,mobile,address,zip,city,region,country,externalIds,organizationId,subscribed';
+  'id,createdAt,updatedAt,version,email,firstName,lastName,bio,phone,mobile,address,zip,city,region,country,externalIds,organizationId,subscribed';
 
 const exportFrom = (caller: Client, query: Record<string, string> = {}) =>
   caller.get('contact.export-contacts', query);
@@ -66,10 +66,10 @@ describe('export-contacts', () => {
   it('returns 200 with CSV: a header line, then the same fields in the same order', async () => {
     await create({ email: 'ada@example.org', bio: 'a,"b"\nc', subscribed: false });
     const { body: ndjson } = await exportFrom(client);
-    const [{ id, createdAt, updatedAt, organizationId }] = parse(ndjson);
+    const [{ id, createdAt, updatedAt, version, organizationId }] = parse(ndjson);
     const { status, body, headers } = await exportFrom(client, { format: 'csv' });
     expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
-    const row = `${id},${createdAt},${updatedAt},ada@example.org,,,"a,""b""\nc",,,,,,,,,${organizationId},false`;
+    const row = `${id},${createdAt},${updatedAt},${version},ada@example.org,,,"a,""b""\nc",,,,,,,,,${organizationId},false`;
     expect(body).toBe(`${HEADER}\r\n${row}\r\n`);
   });
 
@@ -158,7 +158,7 @@ describe('export-contacts', () => {
     await create(...people(210));
     const detailsOf = async (caller: Client) =>
       parse((await exportFrom(caller)).body)
-        .map(({ id, createdAt, updatedAt, organizationId, ...rest }: any) => JSON.stringify(rest))
+        .map(({ id, createdAt, updatedAt, version, organizationId, ...rest }: any) => JSON.stringify(rest))
         .sort();
     const expected = await detailsOf(client);
     expect(expected).toHaveLength(210);

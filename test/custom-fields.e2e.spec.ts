@@ -48,6 +48,7 @@ it('create-field returns 200 with the id, the same for the same body, and get-fi
       id: fieldId,
       createdAt: expect.stringMatching(ISO),
       updatedAt: expect.stringMatching(ISO),
+      version: 1,
       key: 'shoeSize',
       name: 'Shoe size',
       type: 'CHOICE',

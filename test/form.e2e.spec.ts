@@ -18,7 +18,7 @@ it('create-form returns 200 with the id, and get-form returns every field, with 
   const { body } = await create();
   expect(await get(body.data.formId)).toEqual({
     ...{ id: body.data.formId, organizationId: own.organizationId },
-    ...{ createdAt: expect.any(String), updatedAt: expect.any(String) },
+    ...{ createdAt: expect.any(String), updatedAt: expect.any(String), version: 1 },
     ...{ name: 'Newsletter', title: 'Newsletter', text: null, slug: 'newsletter', confirmation: 'EMAIL' },
     ...{ consent: { text: null, required: true }, listIds: [], tagIds: [], thankYou: null },
     ...{ status: 'PUBLISHED', url: expect.any(String), submissions: 0, pendingSubmissions: 0 },

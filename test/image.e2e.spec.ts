@@ -107,6 +107,7 @@ describe('upload-image', () => {
       id: imageId,
       createdAt: expect.stringMatching(ISO),
       updatedAt: expect.stringMatching(ISO),
+      version: 1,
       name: 'Bridge',
       alt: 'A bridge',
       type: 'image/jpeg',
@@ -328,7 +329,8 @@ describe('update-image, list-images', () => {
     const before = await get(imageId);
     const asOf = await api.moment();
     const { body } = await client.post('image.update-image', { imageId, name: 'New', alt: null });
-    expect(body.data).toEqual({ ...before, name: 'New', alt: null, updatedAt: expect.stringMatching(ISO) });
+    const updatedAt = expect.stringMatching(ISO);
+    expect(body.data).toEqual({ ...before, name: 'New', alt: null, updatedAt, version: 2 });
     expect(await get(imageId)).toEqual(body.data);
     expect(await get(imageId, { asOf })).toEqual(before);
   });

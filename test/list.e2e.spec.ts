@@ -64,6 +64,7 @@ describe('create-list', () => {
         id: body.data.listId,
         createdAt: expect.stringMatching(ISO),
         updatedAt: expect.stringMatching(ISO),
+        version: 1,
         name: 'Volunteers',
         description: null,
         organizationId: client.organizationId,

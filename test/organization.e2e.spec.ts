@@ -27,6 +27,7 @@ describe('get-organization', () => {
           id: organizationId,
           createdAt: expect.stringMatching(ISO),
           updatedAt: expect.stringMatching(ISO),
+          version: expect.any(Number),
           name: 'Test organization',
           website: null,
           email: null,

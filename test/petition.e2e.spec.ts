@@ -57,6 +57,7 @@ describe('create-petition', () => {
         id: body.data.petitionId,
         createdAt: expect.stringMatching(ISO),
         updatedAt: expect.stringMatching(ISO),
+        version: 1,
         name: 'Save the river',
         title: 'Save the river',
         goal: 100,

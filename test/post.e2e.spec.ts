@@ -29,6 +29,7 @@ describe('create-post', () => {
         id: body.data.postId,
         createdAt: expect.stringMatching(ISO),
         updatedAt: expect.stringMatching(ISO),
+        version: 1,
         name: 'We did it',
         title: 'We did it',
         description: null,

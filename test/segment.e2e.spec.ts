@@ -42,6 +42,7 @@ it('create-segment returns the id, the same for the same body; get-, update-, li
     id: segmentId,
     createdAt: expect.stringMatching(ISO),
     updatedAt: expect.stringMatching(ISO),
+    version: 1,
     name: 'Friends',
     filter,
     organizationId: client.organizationId,
@@ -51,7 +52,7 @@ it('create-segment returns the id, the same for the same body; get-, update-, li
     object: 'segment',
   });
   const changed = await ask('segment.update-segment', { segmentId, name: 'Others', filter: { not: filter } });
-  expect(changed).toEqual({ ...record, name: 'Others', filter: { not: filter } });
+  expect(changed).toEqual({ ...record, version: 2, name: 'Others', filter: { not: filter } });
   expect((await client.get('segment.list-segments', { q: 'oth' })).body.data).toEqual([changed]);
   const { createdAt } = (await client.get('history.list-events', { recordId: segmentId })).body.data[0];
   expect(createdAt).toBeUndefined();

@@ -36,6 +36,7 @@ it('create-tag returns 200 with the id, the same for the same body, and get-tag 
       id: tagId,
       createdAt: expect.stringMatching(ISO),
       updatedAt: expect.stringMatching(ISO),
+      version: 1,
       name: 'Donor',
       description: null,
       organizationId: client.organizationId,

@@ -112,6 +112,7 @@ it('create-webhook returns 200 with the secret once, and get-webhook returns eve
       id: webhookId,
       createdAt: expect.stringMatching(ISO),
       updatedAt: expect.stringMatching(ISO),
+      version: 1,
       url: receiver.at(path),
       description: 'For the archive',
       eventTypes: ['ListCreated', 'ListUpdated'],
