@@ -1,6 +1,5 @@
 import { type FieldSchema, Integer } from './fields.js';
 import { type Input, invalid } from './input.js';
-import { type OperationDefinition } from './operation.js';
 
 /** Optional spaces around `*` or one entity tag. Proxies that compress responses put `W/` before it. */
 const IF_MATCH = /^(?:\*|(?:W\/)?"(\d{1,10})")$/;
@@ -64,7 +63,7 @@ export function withIfMatch(fields: unknown, header: string | undefined, isCondi
 }
 
 /** Whether an operation returns one record with a `version`. */
-export function returnsVersion({ answers, list }: OperationDefinition): boolean {
+export function returnsVersion({ answers, list }: { answers: FieldSchema; list?: boolean }): boolean {
   return !list && answers.properties?.version === recordVersion;
 }
 
