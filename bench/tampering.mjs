@@ -49,7 +49,7 @@ async function tamper(url, count) {
     }
     console.log('\nOther ways, and the test that finds them:');
     for (const [name, test] of TESTED) print(name, '', '', test);
-    console.log('\nNot proved (docs/guides/verify-a-server.md):');
+    console.log('\nNot proved (docs/guides/tampering.md):');
     for (const [name, reason] of NOT_PROVED) print(name, '', '', reason);
     const memory = (process.resourceUsage().maxRSS / 1024).toFixed(0);
     console.log(`\npeak memory ${memory} MiB, including the creation of the history`);
@@ -114,6 +114,11 @@ async function positions(source, store, count) {
     before: await of(`SELECT max(position) AS position ${own} AND position < ${target}`),
     first: await of(`SELECT min(position) AS position ${own}`),
     personal: await of(`SELECT min(position) AS position ${own} AND personal IS NOT NULL`),
+    /** The event whose personal data was erased. */
+    erased: await of(
+      `SELECT min(position) AS position ${own} AND stream_id = (
+         SELECT stream_id FROM events WHERE organization_id = $1 AND type = 'ContactErased')`,
+    ),
     /** One of the newest sealed events. */
     sealed: await of(`SELECT position ${own} ORDER BY position DESC OFFSET 3 LIMIT 1`),
     /** An event of another organization, after the target. */
@@ -125,7 +130,7 @@ async function positions(source, store, count) {
 }
 
 /** Ways to tamper with the database: a name, the expected finding (see `judge`), and the statements (see `inDatabase`). */
-function database({ target, events, newest, first, personal, sealed, last, between, erasedId }) {
+function database({ target, events, newest, first, personal, sealed, last, between, erased, erasedId }) {
   const next = events[1].position;
   const set = (assignments, position = target) => [
     `UPDATE events SET ${assignments} WHERE position = ${position}`,
@@ -163,7 +168,15 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
       set('personal = set_byte(personal, 40, 255 - get_byte(personal, 40))', personal),
     ],
     ['the type is changed, with a matching digest', target, [...set(`type = 'PetitionClosed'`), target]],
+    [
+      'the type of the stream is changed, with a matching digest',
+      target,
+      [...set(`stream_type = 'x'`), target],
+    ],
+    ['the time is removed', target, set(`recorded_at = 'infinity'`)],
     ['an event is removed', target, remove(`position = ${target}`)],
+    ['all events are removed', first, remove('true')],
+    ['an erasure is removed', erased, remove(`stream_id = '${erasedId}' AND version = 2`)],
     ['the newest events are removed', sealed, remove(`position >= ${sealed}`)],
     ['an event is moved to another organization', target, set('organization_id = gen_random_uuid()')],
     [
@@ -193,6 +206,22 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
       [
         `UPDATE seals SET root = sha256('') WHERE organization_id = '${organizationId}'
        AND size = (SELECT min(size) FROM ${rows('seals')})`,
+      ],
+    ],
+    [
+      'a seal of events that do not exist is inserted',
+      null,
+      [
+        `INSERT INTO seals SELECT (jsonb_populate_record(s, '{"size": 2000000000, "position": 2000000000}')).*
+       FROM ${rows('seals s')} ORDER BY size DESC LIMIT 1`,
+      ],
+    ],
+    [
+      'a position in a tile is changed',
+      null,
+      [
+        `UPDATE seal_tiles SET positions[7] = positions[7] + 1000000
+       WHERE organization_id = '${organizationId}' AND level = 0 AND index = 1`,
       ],
     ],
     [
@@ -288,6 +317,9 @@ function exported({ target, before, first, events }) {
       (lines) => [exportedLine(forged(event, 'PetitionClosed'), previousOf(lines)), ...lines.slice(1)],
     ],
     ['two lines swap places', target, ([a, b, ...others]) => [b, a, ...others]],
+    ['the position is changed', [target, next], replace(/"position":\d+/, `"position":${next - 1}`)],
+    ['a member is added', noLine, replace('"digest":', '"note":"","digest":')],
+    ['an unused escape is added', noLine, replace('"type":"', '"type":"\\u0041')],
     ['a line is repeated', target, ([a, ...others]) => [a, a, ...others]],
     ['a number is spelled differently', noLine, replace('"version":2', '"version":2.0')],
     ['a line ends with CRLF', noLine, replace('\n', '\r\n')],
@@ -307,6 +339,17 @@ function notes() {
   return [
     ['of the same size, with another position', (note) => note.replace(/position \d+/, 'position 1')],
     ['of the same size, with another time', (note) => note.replace(/sealed \d{4}/, 'sealed 2001')],
+    [
+      'of the same size, with another root',
+      (note) => note.replace(/\n(.)(.*=\n)/, (_line, one, rest) => `\n${one === 'A' ? 'B' : 'A'}${rest}`),
+    ],
+    [
+      'of fewer events, sealed later',
+      (note) =>
+        note
+          .replace(/\n(\d+)\n/, (_line, size) => `\n${Number(size) - 1}\n`)
+          .replace(/sealed \d{4}/, 'sealed 9001'),
+    ],
     [
       'of more events, with the same position',
       (note) => note.replace(/\n(\d+)\n/, (_line, size) => `\n${Number(size) + 1}\n`),
@@ -341,18 +384,24 @@ const TESTED = [
   ['recipients of a broadcast are added', 'test/broadcast'],
   ['recipients of a broadcast are exchanged', 'test/broadcast'],
   ['outcomes of recipients are changed', 'test/broadcast'],
-  ['the cursor of a webhook is beyond the history', 'test/self-check'],
-  ['bytes of an image are exchanged', 'test/image'],
+  ['figures of a broadcast are changed', 'test/broadcast'],
+  ['a cursor is beyond the history, also that of sealing', 'test/self-check'],
+  ['a timer is moved or deleted', 'test/self-check'],
+  ['a slug leads to another organization', 'test/self-check'],
+  ['bytes of an image are exchanged', 'test/image, test/history: history verify --images'],
+  ['the protection of the table events is switched off', 'test/doctor'],
 ];
 
 const NOT_PROVED = [
   ['a count certificate hides a withdrawal behind a hash', 'whoever reads the whole history sees it'],
-  ['the cursor of a webhook is moved within the history', 'a receiver can compare positions with an export'],
+  ['an event is appended with SQL', 'it is an event, and no one can remove it later'],
+  ['a cursor is moved within the history', 'a receiver can compare positions with an export'],
   ['deliveries of webhooks are deleted', 'they are not events'],
-  ['a session is inserted', 'what it does is an event'],
-  ['a unique key is deleted', 'a second contact or signature is an event'],
+  ['a session, passkey or sign-in link is inserted', 'what is done with it is an event'],
+  ['the target of a counted link is changed', 'the content of the broadcast has the right link'],
+  ['a unique key is deleted or inserted', 'a second contact or signature is an event'],
   ['the response of an idempotent request is changed', 'it is kept for 48 hours; what was done is an event'],
-  ['reads of the last hour are deleted', 'they become an event after the hour'],
+  ['reads of the last hour are changed', 'they become an event after the hour'],
   ['personal data of a new event has no digest', 'the verdict counts such events'],
   ['an erasure is recorded that no one asked for', 'it is an event, and hides only the data of that person'],
 ];

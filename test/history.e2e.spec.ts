@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,7 +11,7 @@ import { command } from './commands.js';
 import { Client } from './harness.js';
 import { longDescribe, longIt } from './length.js';
 import { Visitor } from './people-in.js';
-import { picture } from './pictures.js';
+import { photo, picture } from './pictures.js';
 import { cli, Deployment, ENCRYPTION_KEY, eventually, type ServerProcess } from './processes.js';
 import { verifyTwice } from './verifiers.js';
 
@@ -698,6 +698,81 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
       ...['--key', to.verifierKey],
     ),
   ).toMatchObject({ ok: true });
+});
+
+it('verify --images: the files of images have the bytes in the history', async () => {
+  const { organizationId } = client;
+  const upload = async () => {
+    const path = '/v1/image.upload-image';
+    const { body } = await client.request('POST', path, (await photo(400, 300)) as Uint8Array<ArrayBuffer>, {
+      'Content-Type': 'image/jpeg',
+    });
+    return (await client.get('image.get-image', { imageId: body.data.imageId })).body.data;
+  };
+  const [kept, deleted] = [await upload(), await upload()];
+  await client.delete('image.delete-image', { imageId: deleted.id });
+  const [file, checkpoint] = [join(directory, 'images.ndjson'), join(directory, 'images-checkpoint')];
+  await exported(file);
+  await run('history', 'checkpoint', '--organization', organizationId, '--out', checkpoint);
+  const { key } = await run('history', 'key', '--out', join(directory, 'images-key'));
+  const verify = async (which: string[], ...options: string[]) => {
+    const args = ['history', 'verify', ...which, '--checkpoint', checkpoint, '--key', key, ...options];
+    return command(args, deployment.environment);
+  };
+  const unread = await verify([file]);
+  expect([unread.status, unread.stdout]).toEqual([
+    0,
+    expect.stringMatching(
+      /\nImage files were not read\. To compare them with the history, add --images\.\n$/,
+    ),
+  ]);
+  const published = `${client.origin}/images`;
+  const all = /\nOf [1-9] image files that the history records, all have the recorded bytes\.\n$/;
+  for (const which of [[file], ['--organization', organizationId]]) {
+    const { status, stdout, stderr } = await verify(which, '--images', published);
+    expect([status, stdout]).toEqual([0, expect.stringMatching(all)]);
+    expect(stderr).toMatch(
+      / of \d+ checkpoints .*, all have the recorded bytes\.\n$|, all have the recorded bytes\.\n$/,
+    );
+  }
+  // A folder, as the operator has it.
+  const folder = join(directory, 'images');
+  const files = kept.variants.map(({ url }: { url: string }) =>
+    new URL(url).pathname.replace('/images/', ''),
+  );
+  for (const name of files) {
+    await mkdir(join(folder, name.split('/')[0]), { recursive: true });
+    const response = await fetch(`${published}/${name}`);
+    await writeFile(join(folder, name), Buffer.from(await response.arrayBuffer()));
+  }
+  expect(await verify([file], '--images', folder)).toMatchObject({ status: 0 });
+  await appendFile(join(folder, files[0]), 'x');
+  await rm(join(folder, files[1]));
+  const wrong = await verify([file], '--images', folder, '--json');
+  expect([wrong.status, JSON.parse(wrong.stdout)]).toMatchObject([
+    1,
+    {
+      ok: false,
+      reason: null,
+      images: {
+        images: 1,
+        withoutDigests: 0,
+        wrongCount: 2,
+        wrong: [
+          { imageId: kept.id, file: files[0], isMissing: false },
+          { imageId: kept.id, file: files[1], isMissing: true },
+        ],
+      },
+    },
+  ]);
+  expect((await verify([file], '--images', folder)).stdout).toContain(
+    `image files that the history records, 2 are missing or have other bytes.\nImage ${kept.id}: ${files[0]} has other bytes.\n`,
+  );
+  // Nothing was compared.
+  expect(await verify([file], '--images', join(directory, 'nowhere'))).toMatchObject({
+    status: 1,
+    stdout: '',
+  });
 });
 
 // This test is last, because it leaves an unreadable event.

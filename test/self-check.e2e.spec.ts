@@ -3,6 +3,8 @@ import { Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
 import { command } from './commands.js';
 import { longIt } from './length.js';
+import { findAlteredSlugs } from '../src/organizations/index.js';
+import { findAlteredTimers, findCursorsBeyondEnd } from '../src/self-check/index.js';
 
 const HEALTH_TOKEN = 'a-token-of-the-operator';
 /** Seconds. The check is slow by design, and other tests use the CPU. */
@@ -219,6 +221,85 @@ longIt('reports the cursor of a webhook beyond the history', async () => {
   await move('last_position()');
   await checkAll();
   await untilFound(0);
+});
+
+/** What the comparison finds after these statements, which are taken back. */
+async function foundAfter(
+  statements: string[],
+  find: (sql: Pick<typeof own.database.source.manager, 'query'>) => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const runner = own.database.source.createQueryRunner();
+  await runner.startTransaction();
+  try {
+    for (const statement of statements) await runner.query(statement);
+    return await find(runner.manager);
+  } finally {
+    await runner.rollbackTransaction();
+    await runner.release();
+  }
+}
+
+it.each([
+  ['subscriptions', /^The cursor of the subscription \S+ is/],
+  ['checkpoints', /^The cursor of the projection \S+ \d+ is/],
+  ['webhook_news', /^The cursor of all webhooks is/],
+  ['sealing', /^The cursor of sealing is/],
+])('finds a cursor in %s beyond the history', async (table, finding) => {
+  const forward = [`UPDATE ${table} SET position = last_position() + 1000`];
+  expect(await foundAfter([], findCursorsBeyondEnd)).toBeUndefined();
+  expect(await foundAfter(forward, findCursorsBeyondEnd)).toMatch(finding);
+});
+
+it('finds a slug that leads to another organization', async () => {
+  const slug = `s${uuidv7()}`;
+  expect((await client.post('organization.update-organization', { slug })).status).toBe(200);
+  await eventually(async () => {
+    const moved = [`UPDATE organization_slugs SET organization_id = '${other.organizationId}'`];
+    expect(await foundAfter(moved, findAlteredSlugs)).toBe(
+      `The slug ${slug} of organization ${client.organizationId} does not lead to it.`,
+    );
+  });
+  expect(await foundAfter([], findAlteredSlugs)).toBeUndefined();
+});
+
+it('finds timers that were moved or deleted', async () => {
+  const closesAt = '2100-01-01T00:00:00.000Z';
+  const { petitionId } = (await client.post('petition.create-petition', { name: 'Dam', closesAt })).body.data;
+  await client.post('petition.publish-petition', { petitionId });
+  const { postId } = (await client.post('post.create-post', { name: 'Dam', publishAt: closesAt })).body.data;
+  const { broadcastId } = (
+    await client.post('broadcast.create-broadcast', { name: 'May', subject: 'Dam', content: 'Hello' })
+  ).body.data;
+  const id = [petitionId, postId].map((one) => `'${one}'`).join();
+  await eventually(async () => {
+    expect(await sql(`SELECT FROM timers WHERE id IN (${id})`)).toHaveLength(2);
+  });
+  // Timers of new records may not be set yet.
+  const schemas = await sql(
+    `SELECT nspname AS name FROM pg_namespace WHERE nspname ~ '^(petitions|posts|broadcasts)_v'`,
+  );
+  const [ofPetitions, ofPosts, ofBroadcasts] = ['petitions', 'posts', 'broadcasts'].map((name) => {
+    const { name: schema } = schemas.find((one: { name: string }) => one.name.startsWith(name));
+    return `${schema}.${name}`;
+  });
+  const older = [ofPetitions, ofPosts].map(
+    (table) => `UPDATE ${table} SET updated_at = clock_timestamp() - interval '2 hours'`,
+  );
+  // Scheduling needs a sender and recipients.
+  const scheduled = `UPDATE ${ofBroadcasts} SET status = 'SCHEDULED', updated_at = clock_timestamp() - interval '2 hours',
+    state = state || '{"sendAt": "${closesAt}"}' WHERE id = '${broadcastId}'`;
+  const whose = `of organization ${client.organizationId} does not have the time in the history.`;
+  const find = (...statements: string[]) => foundAfter([...older, ...statements], findAlteredTimers);
+  expect(await find()).toBeUndefined();
+  const set = (assignment: string, one: string) => `UPDATE timers SET ${assignment} WHERE id = '${one}'`;
+  const closes = `The timer that closes petition ${petitionId} ${whose}`;
+  expect(await find(set(`due_at = due_at + interval '1 s'`, petitionId))).toBe(closes);
+  expect(await find(set('next_at = clock_timestamp()', petitionId))).toBe(closes);
+  expect(await find(set('next_at = NULL', petitionId))).toBe(closes);
+  expect(await find(`DELETE FROM timers WHERE id = '${postId}'`)).toBe(
+    `The timer that publishes post ${postId} ${whose}`,
+  );
+  expect(await find(scheduled)).toBe(`The timer that starts broadcast ${broadcastId} ${whose}`);
 });
 
 longIt('checks every subject itself, even if someone keeps the table from ever being due', async () => {

@@ -23,6 +23,8 @@ const USAGE = `Usage: node advocacy-verify.mjs <export> --checkpoint <file> --ke
 Prints the verdict to standard output, and a statement to quote to standard error. Exits with status 0 if the file matches the
 checkpoint, and with 1 if it differs or nothing could be verified.
 `;
+const NO_IMAGES =
+  'Image files were not read. To compare them with the history, use history verify with --images.\n';
 
 async function run(args: string[]): Promise<number> {
   const { parseArgs } = process.getBuiltinModule('node:util');
@@ -62,7 +64,8 @@ async function run(args: string[]): Promise<number> {
     }),
     successions: () => successionsOfExport(chunks()),
   });
-  process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : inWords(verdict));
+  const words = verdict.ok ? `${inWords(verdict)}${NO_IMAGES}` : inWords(verdict);
+  process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : words);
   process.stderr.write(`${statement(verdict)}\n`);
   return verdict.ok ? 0 : 1;
 }

@@ -53,7 +53,7 @@ const notProved = (checkpoint: Against) => [
   'that the times are right: they are those of the server’s clock',
   `that everyone sees the same history: ${othersSee(checkpoint)}`,
   'that newer events, if any, are complete and unchanged: the checkpoint does not cover them',
-  'anything outside of the history, such as the recipients of an email or the files of images',
+  'anything outside of the history, such as the recipients of an email',
 ];
 
 function othersSee({ witnesses, register }: Against): string {

@@ -9,6 +9,12 @@ export { NotAnswered } from './fetch-answer.js';
 export { LogClient } from './monitor/log-client.js';
 export { Monitor } from './monitor/monitor.js';
 export { type AllVerdict } from './verify/all.js';
+export {
+  compareImageFiles,
+  type ImageFilesVerdict,
+  imageEventsOfDatabase,
+  imageEventsOfFile,
+} from './image-files.js';
 export { chunksOf, successionsOfFile, verifyAll, verifyDatabase, verifyFile } from './verify/verify.js';
 export { witnessServer } from './witness/server.js';
 export { WitnessState } from './witness/state.js';

@@ -1,4 +1,5 @@
 export { findAlteredRecipients } from './altered-recipients.js';
+export { broadcasts } from './broadcasts.js';
 export { audienceFields, broadcast, momentOfSending, STATUSES } from './broadcast.js';
 export { nameOfClickPath } from './click.controller.js';
 export { BroadcastFigures } from './broadcast-figures.js';

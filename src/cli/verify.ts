@@ -2,11 +2,32 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
-import { ALL, countStatement, inWords, signedBy, statement, verifyCount } from '#libs/verify';
-import { type AllVerdict, chunksOf, verifyAll, verifyDatabase, verifyFile } from '../audit/index.js';
+import {
+  ALL,
+  countStatement,
+  inWords,
+  printable,
+  signedBy,
+  statement,
+  type Verdict,
+  verifyCount,
+} from '#libs/verify';
+import {
+  type AllVerdict,
+  chunksOf,
+  compareImageFiles,
+  imageEventsOfDatabase,
+  imageEventsOfFile,
+  type ImageFilesVerdict,
+  verifyAll,
+  verifyDatabase,
+  verifyFile,
+} from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path, readCheckpoint } from './session.js';
+
+type ImageEvents = Parameters<typeof compareImageFiles>[0];
 
 type VerifyOptions = {
   organization?: string;
@@ -15,6 +36,7 @@ type VerifyOptions = {
   parts?: string;
   proof?: string;
   register?: string;
+  images?: string;
   witness?: string[];
   quorum?: number;
 };
@@ -52,6 +74,11 @@ export function verifyCommand(history: Command): void {
       path,
     )
     .option(
+      '--images <place>',
+      'also compare the files of images with the history: the folder images of DATA_DIR, a copy of the bucket, or the address of the published files, such as https://act.example.org/images',
+      (place) => (/^https?:/.test(place) ? place : path(place)),
+    )
+    .option(
       '--witness <key...>',
       'verifier keys of witnesses, or files that contain one; all must have cosigned the checkpoint',
     )
@@ -62,13 +89,16 @@ export function verifyCommand(history: Command): void {
 Prints the first position at which the history differs from the checkpoint, and on standard error a statement that you can quote.
 With --json, prints { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "unprovedPersonal",
 "warnings", "warningCount", "checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses",
-"inAll", "register" } }. docs/spec/history-format.md explains them. You can use a previous key if its replacement was recorded (history key rotate).
+"inAll", "register" }, "images" }. docs/spec/history-format.md explains them. You can use a previous key if its replacement was recorded (history key rotate).
+
+Without --images, no image file is read, and "images" is null. Otherwise it is { "images", "files", "withoutDigests", "wrong":
+[{ "imageId", "file", "isMissing" }, 100 at most], "wrongCount" }. Only images that the checkpoint covers are compared.
 
 With --organization all, use a checkpoint of the log of all organizations. Each organization in it must have the history that the
 log records. --json prints { "ok", "leaves", "organizations", "reason", "wrong": [{ "organizationId", "reason" }, 100 at most],
 "wrongCount", "checkpoint" }. If the log itself differs, the organizations in <checkpoint>.organizations are checked instead.
 
-Exits with status 0 if the history matches the checkpoint, and with 1 if it differs or nothing could be verified. Verifying a file needs no
+Exits with status 0 if the history matches the checkpoint, and with 1 if it or an image file differs, or nothing could be verified. Verifying a file needs no
 database and no server. It takes a few hundred megabytes of memory, plus about 200 bytes per stream.`,
     )
     .action(async (file: string | undefined, options: VerifyOptions) => {
@@ -99,7 +129,7 @@ database and no server. It takes a few hundred megabytes of memory, plus about 2
               };
         const how = { signal, onProgress, parts, proof, register, witnesses, quorum: options.quorum };
         const json = verify.optsWithGlobals<{ json?: true }>().json === true;
-        const say = (verdict: { ok: boolean }, words: string, sentence: string) => {
+        const say = (verdict: { ok: boolean; images?: object | null }, words: string, sentence: string) => {
           progress.stop();
           process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : words);
           process.stderr.write(`${sentence}\n`);
@@ -113,12 +143,29 @@ database and no server. It takes a few hundred megabytes of memory, plus about 2
           say(verdict, allInWords(verdict), allStatement(verdict));
           return;
         }
-        const verdict =
-          file === undefined
-            ? await withDatabase((sql) => verifyDatabase(sql, organization!, checkpoint, key, how))
-            : await verifyFile(file, checkpoint, key, how);
+        const compareImages = (verdict: Verdict, events: (upTo: number) => ImageEvents) =>
+          // Digests in a history that does not match prove nothing.
+          verdict.ok && verdict.checkpoint && options.images !== undefined
+            ? compareImageFiles(events(verdict.checkpoint.position), options.images, signal)
+            : null;
+        const ofDatabase = async (sql: Sql) => {
+          const verdict = await verifyDatabase(sql, organization!, checkpoint, key, how);
+          const events = (upTo: number) => imageEventsOfDatabase(sql, organization!, upTo);
+          return { verdict, images: await compareImages(verdict, events) };
+        };
+        const ofFile = async () => {
+          const verdict = await verifyFile(file!, checkpoint, key, how);
+          return { verdict, images: await compareImages(verdict, (upTo) => imageEventsOfFile(file!, upTo)) };
+        };
         const what = file === undefined ? 'The database' : 'This file';
-        say(verdict, inWords(verdict, what), statement(verdict, what));
+        const { verdict, images } = await (file === undefined ? withDatabase(ofDatabase) : ofFile());
+        const ok = verdict.ok && !images?.wrongCount;
+        const words = verdict.ok ? imagesInWords(images) : [];
+        say(
+          { ...verdict, ok, images },
+          inWords(verdict, what) + words.map((line) => `${line}\n`).join(''),
+          [statement(verdict, what), ...words.slice(0, 1)].join(' '),
+        );
       } catch (error) {
         progress.stop();
         const said = signal.aborted ? 'Interrupted. Nothing was verified.' : describeError(error);
@@ -192,6 +239,28 @@ async function readNextTo(checkpoint: string, ending: string, named?: string): P
 }
 
 const count = (number: number) => number.toLocaleString('en');
+
+/** What was found about the files of images. The first line can be quoted. */
+function imagesInWords(images: ImageFilesVerdict | null): string[] {
+  if (!images) return ['Image files were not read. To compare them with the history, add --images.'];
+  const { files, withoutDigests, wrong, wrongCount } = images;
+  const compared = `Of ${count(files)} image files that the history records, `;
+  const lines = [
+    wrongCount === 0
+      ? `${compared}all have the recorded bytes.`
+      : `${compared}${count(wrongCount)} ${wrongCount === 1 ? 'is' : 'are'} missing or ${wrongCount === 1 ? 'has' : 'have'} other bytes.`,
+    ...wrong.map(
+      ({ imageId, file, isMissing }) =>
+        `Image ${imageId}: ${printable(file)} ${isMissing ? 'is missing' : 'has other bytes'}.`,
+    ),
+  ];
+  if (wrongCount > wrong.length) lines.push(`${count(wrongCount - wrong.length)} more files are not shown.`);
+  if (withoutDigests > 0)
+    lines.push(
+      `Nothing proves the files of ${count(withoutDigests)} further images: versions before 0.9.0 recorded no digests.`,
+    );
+  return lines;
+}
 
 function allInWords({ ok, leaves, organizations, reason, wrong, wrongCount }: AllVerdict): string {
   const lines = ok

@@ -1,3 +1,4 @@
+export { findAlteredSlugs } from './altered-slugs.js';
 export { CreateOrganization } from './create-organization.js';
 export { organization, existingOrganization } from './organization.js';
 export { type OrganizationRecord } from './organization-record.js';

@@ -32,8 +32,8 @@ import {
 import { masterKeyOf, openKeyring } from './encryption.js';
 import { findAlteredRecipients } from '../broadcasts/index.js';
 import { findAlteredFiles } from '../images/index.js';
-import { SelfCheck } from '../self-check/index.js';
-import { findCursorsBeyondEnd } from '../webhooks/index.js';
+import { findAlteredSlugs } from '../organizations/index.js';
+import { findAlteredTimers, findCursorsBeyondEnd, SelfCheck } from '../self-check/index.js';
 import { signersOf } from './signing.js';
 import { programVersion, silenceAmazon } from '../environment/index.js';
 
@@ -181,7 +181,9 @@ async function openOn(
       signers,
       selfCheck: new SelfCheck(source, running, signers, verifyEvery, logger, incidents, {
         'broadcast recipients': (sql) => findAlteredRecipients(sql, config.broadcastRecipientDays),
-        'webhook cursors': findCursorsBeyondEnd,
+        cursors: findCursorsBeyondEnd,
+        'organization slugs': findAlteredSlugs,
+        timers: findAlteredTimers,
         'image files': async (sql) => findAlteredFiles(sql, await storage()),
       }),
       storage,

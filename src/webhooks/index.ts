@@ -1,4 +1,3 @@
-export { findCursorsBeyondEnd } from './altered-cursors.js';
 export { Destinations } from './destinations.js';
 export { forwardEvents, forwardingSecret } from './forward-events.js';
 export { ReplayWebhook } from './replay-webhook.js';
