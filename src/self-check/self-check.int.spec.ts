@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it('reports findings even if the next check is always due', async () => {
+it('reports findings and finds new subjects even if the next check is always due', async () => {
   const noProjections = { own: () => [] } as unknown as Projections;
   const logger = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
   const comparisons = { hands: () => Promise.resolve('Someone was here.') };
@@ -24,6 +24,10 @@ it('reports findings even if the next check is always due', async () => {
   try {
     await eventually(() => {
       expect(check.lastSeen?.findings).toMatchObject([{ subject: 'hands', finding: 'Someone was here.' }]);
+    });
+    await database.source.query('INSERT INTO signed_notes (organization_id) VALUES (gen_random_uuid())');
+    await eventually(() => {
+      expect(check.lastSeen?.subjects).toBe(2);
     });
   } finally {
     await check.stop();
