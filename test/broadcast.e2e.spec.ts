@@ -621,6 +621,7 @@ it('sends one email to each recipient, with an unsubscribe link, and reports the
   const { source } = api.instances[0]!.runtime;
   expect(await findAlteredRecipients(source, 730)).toBeUndefined();
   const one = `broadcast_recipients WHERE contact_id = '${contactIds[3]}'`;
+  const ofAll = `WHERE broadcast_id = '${broadcastId}'`;
   const ofOne = `SELECT sending_id, gen_random_uuid(), 'SENT' FROM ${one}`;
   for (const [tampering, finding] of [
     [`DELETE FROM ${one}`, /are not those/],
@@ -633,11 +634,17 @@ it('sends one email to each recipient, with an unsubscribe link, and reports the
       `UPDATE broadcast_recipients SET status = 'FAILED' WHERE contact_id = '${contactIds[3]}'`,
       /have different outcomes from those that the history/,
     ],
-    ['UPDATE broadcast_sendings SET sent = sent + 1000', /have different outcomes from those in its figures/],
-    ['UPDATE broadcast_sendings SET total = total + 1', /have different outcomes from those in its figures/],
-    ['DELETE FROM broadcast_sendings', /have different outcomes from those in its figures/],
     [
-      `UPDATE broadcast_recipients SET bounced_at = clock_timestamp()`,
+      `UPDATE broadcast_sendings SET sent = sent + 1000 ${ofAll}`,
+      /have different outcomes from those in its figures/,
+    ],
+    [
+      `UPDATE broadcast_sendings SET total = total + 1 ${ofAll}`,
+      /have different outcomes from those in its figures/,
+    ],
+    [`DELETE FROM broadcast_sendings ${ofAll}`, /have different outcomes from those in its figures/],
+    [
+      `UPDATE broadcast_recipients SET bounced_at = clock_timestamp() WHERE sending_id IN (SELECT id FROM broadcast_sendings ${ofAll})`,
       /have different outcomes from those in its figures/,
     ],
   ] as const) {

@@ -80,7 +80,7 @@ describe.each(FORMS)('%s are the same address', (_form, plain, other) => {
       city: 'Paris',
       onConflict: 'update',
     });
-    expect(merged.body.data).toEqual({ contactId });
+    expect(merged.body.data).toEqual({ contactId, created: false });
     expect((await importLines(first, second)).body.data).toMatchObject({
       created: 0,
       unchanged: 2,

@@ -313,13 +313,16 @@ describe('region, external ids and values of a contact', () => {
     const merged = await data(
       merge({ email: moved, externalIds: ['b:1', 'a:1'], customFields: { size: 1 } }),
     );
-    expect(merged).toEqual({ contactId: ada });
+    expect(merged).toEqual({ contactId: ada, created: false });
     expect(await contact(ada)).toMatchObject({
       email: moved,
       externalIds: ['a:1', 'b:1'],
       customFields: { size: 1 },
     });
-    expect(await data(merge({ email: second, externalIds: ['c:1'] }))).toEqual({ contactId: grace });
+    expect(await data(merge({ email: second, externalIds: ['c:1'] }))).toEqual({
+      contactId: grace,
+      created: false,
+    });
     expect(refusal(await merge({ email: second, externalIds: ['a:1'] }))).toEqual([409, 'EMAIL_TAKEN']);
     expect(refusal(await merge({ email: email(), externalIds: ['a:1', 'c:1'] }))).toEqual([
       409,

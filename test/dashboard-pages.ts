@@ -637,8 +637,7 @@ export type Field = { name: string; type: string; value: string; isChosen: boole
 
 /** The fields of a page's form, without its file. */
 export function fieldsIn(page: string): Field[] {
-  const [, form = ''] =
-    /<form method="post"(?: enctype="[^"]+")? novalidate>([^]*?)<\/form>/.exec(page) ?? [];
+  const [, form = ''] = /<form method="post"[^>]* novalidate>([^]*?)<\/form>/.exec(page) ?? [];
   const fields: Field[] = [];
   const parts = /<input([^>]*)>|<textarea([^>]*)>\n?([^]*?)<\/textarea>|<select([^>]*)>([^]*?)<\/select>/g;
   for (const [, input, area, text = '', select, options = ''] of form.matchAll(parts)) {

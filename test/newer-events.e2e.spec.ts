@@ -98,6 +98,13 @@ it('a projection that holds records handles every type of their events', () => {
   }
 });
 
+/** The same record, but with the version after events that it does not know: they count, because they do change the record. */
+function afterEvents({ data, ...before }: any, shown: any): unknown {
+  if (data?.version === undefined) return { ...before, data };
+  expect(shown.data.version).toBeGreaterThan(data.version);
+  return { ...before, data: { ...data, version: shown.data.version } };
+}
+
 describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(events)] as const))(
   '%s',
   (streamType, types) => {
@@ -111,7 +118,7 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
 
       const shown = await kind.show(own, made);
       expect(shown.status).toBe(200);
-      if (kind.showsItself) expect(shown.body).toEqual(before.body);
+      if (kind.showsItself) expect(shown.body).toEqual(afterEvents(before.body, shown.body));
       await expectRefused(kind, made, 'NEWER_VERSION');
 
       if (!kind.next) return;
@@ -130,7 +137,7 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       await append(streamType, made.id, damaging, otherProgram);
       const shown = await kind.show(own, made);
       expect(shown.status).toBe(200);
-      if (kind.showsItself) expect(shown.body).toEqual(before.body);
+      if (kind.showsItself) expect(shown.body).toEqual(afterEvents(before.body, shown.body));
       const asOf = '9999-01-01T00:00:00Z';
       for (const operation of kind.past?.shownBy ?? [])
         await own.ask(operation, { [kind.past!.idField]: made.id, asOf });

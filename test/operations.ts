@@ -407,7 +407,9 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     otherAsks: [
       async (own) => {
         const consent = { text: 'Keep me informed', ip: '203.0.113.7' };
-        return own.ask('contact.create-contact', { ...own.person(), subscribed: true, consent });
+        const person = { ...own.person(), subscribed: true, consent };
+        const { contactId } = await own.ask('contact.create-contact', person);
+        return { contactId };
       },
     ],
     reasons: { MERGED: (own) => asMerged(own, 'contact.list-consents') },

@@ -83,9 +83,9 @@ it(`${version} keeps working next to this version`, async () => {
       const [one, other] = n % 2 === 0 ? [before, now] : [now, before];
       const person = { email: `beside-${n}@example.org`, firstName: 'Beside' };
       const { contactId } = await done(one, 'post', 'contact.create-contact', person, `beside-${n}`);
-      expect(await done(other, 'post', 'contact.create-contact', person, `beside-${n}`)).toEqual({
-        contactId,
-      });
+      const repeated = await done(other, 'post', 'contact.create-contact', person, `beside-${n}`);
+      // The release before returns only the id.
+      expect(repeated.contactId).toBe(contactId);
       const twin = await other.post('contact.create-contact', {
         organizationId: other.organizationId,
         ...person,

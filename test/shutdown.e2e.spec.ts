@@ -303,7 +303,7 @@ describe('WEB_CONCURRENCY=2', () => {
         }),
       );
       for (const [n, contactId] of acknowledged) {
-        expect((await create(n)).body.data).toEqual({ contactId });
+        expect((await create(n)).body.data).toEqual({ contactId, created: true });
       }
       const served = server.log.filter(({ path }) => path === '/v1/contact.create-contact');
       expect(new Set(served.map(({ process }) => process))).toEqual(new Set([1, 2]));
