@@ -19,7 +19,7 @@ const sign: Intent = {
 function answer(status: number, body: unknown, contentType = 'application/json; charset=utf-8'): Outcome {
   return { status, contentType, text: typeof body === 'string' ? body : JSON.stringify(body) };
 }
-const created = answer(200, { data: { contactId }, object: 'contact' });
+const created = answer(200, { data: { contactId, created: true }, object: 'contact' });
 const signed = answer(200, {
   data: { signatureId: 'signature', petitionId, contactId, signatures: 1, consentRecorded: false },
   object: 'signature',
@@ -35,7 +35,10 @@ const refused = {
 /** A checker that has seen a contact created and a petition signed, both acknowledged. */
 function acknowledged(): Checker {
   const checker = new Checker();
-  expect(checker.judge(create, created)).toEqual({ acknowledged: true, data: { contactId } });
+  expect(checker.judge(create, created)).toEqual({
+    acknowledged: true,
+    data: { contactId, created: true },
+  });
   checker.contacts.set(contactId, details);
   expect(checker.judge(sign, signed)).toMatchObject({ acknowledged: true });
   return checker;
@@ -98,7 +101,7 @@ describe('reports as lost', () => {
       fields: { contactId },
       leaves: () => [fact.of('ContactErased', contactId)],
     };
-    checker.judge(erase, created);
+    checker.judge(erase, answer(200, { data: { contactId }, object: 'contact' }));
     checker.contacts.set(contactId, null);
     const { lost, doubled } = checker.compare(whole);
     expect([lost.length, doubled.length]).toEqual([1, 1]);
@@ -141,7 +144,7 @@ describe('reports as outside the specification', () => {
     ['an error without a request id', answer(503, { error: { ...refused, requestId: undefined } })],
     ['an error with internal details', answer(503, { error: { ...refused, stack: 'at Object' } })],
     ['an undocumented reason', answer(503, { error: { ...refused, reason: 'BAD_WEATHER' } })],
-    ['a different object', answer(200, { data: { contactId }, object: 'petition' })],
+    ['a different object', answer(200, { data: { contactId, created: true }, object: 'petition' })],
     ['a response without its record', answer(200, { data: {}, object: 'contact' })],
     ['a field of the wrong type', answer(200, { data: { contactId: null }, object: 'contact' })],
   ])('%s', (_, outcome) => {
