@@ -74,6 +74,8 @@ export class ImportUndos {
     if (count > 0 || (row.undo_status !== null && row.undo_status !== 'FAILED')) return;
     const now = await findStarted(this.source, organizationId, id);
     if (now.undo_status !== row.undo_status) return;
+    // The import ended between the two statements.
+    if (isUnfinished(row) && !isUnfinished(now)) return this.request(organizationId, id, actor);
     throw isUnfinished(now) ? unfinished() : expired(now);
   }
 
