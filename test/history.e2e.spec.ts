@@ -754,8 +754,8 @@ it('verify --images: the files of images have the bytes in the history', async (
     await writeFile(join(folder, name), Buffer.from(await response.arrayBuffer()));
   }
   expect(await verify([file], '--images', folder)).toMatchObject({ status: 0 });
-  await appendFile(join(folder, files[0]), 'x');
-  await rm(join(folder, files[1]));
+  await appendFile(join(folder, files[0]!), 'x');
+  await rm(join(folder, files[1]!));
   const wrong = await verify([file], '--images', folder, '--json');
   expect([wrong.status, JSON.parse(wrong.stdout)]).toMatchObject([
     1,
