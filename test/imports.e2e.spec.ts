@@ -579,6 +579,28 @@ describe('undo-import', () => {
     expect((await stranger.post('import.undo-import', { importId })).status).toBe(404);
   });
 
+  it('of an import that ends during the request is accepted', async () => {
+    const { id: importId } = await imported(text('email', 'c@example.org'));
+    const { source } = api.instances[0]!.runtime;
+    const setStatus = (status: string) =>
+      api.database.source.query(
+        `UPDATE contact_imports SET status = $2, lease_expires_at = 'infinity' WHERE id = $1`,
+        [importId, status],
+      );
+    await setStatus('RUNNING');
+    const query = source.query.bind(source);
+    const spy = jest.spyOn(source, 'query').mockImplementation(async (statement, ...parameters) => {
+      const result = await query(statement, ...parameters);
+      if (String(statement).includes("undo_status = 'QUEUED', undo_user_id")) {
+        spy.mockRestore();
+        await setStatus('DONE');
+      }
+      return result;
+    });
+    const { status, body } = await client.post('import.undo-import', { importId });
+    expect([status, body.error]).toEqual([200, undefined]);
+  });
+
   it('of a cancelled import stops when its key is revoked, and continues with another key', async () => {
     const people = Array.from({ length: 4_000 }, (_, n) => `p${n}@example.org,Bern`);
     const { body } = await send(text('email,city', ...people), { query: { subscribed: 'true' } });

@@ -22,7 +22,7 @@ export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
   return { type: 'object', properties, required: Object.keys(fields) };
 }
 
-/** The schema of a declared kind of records: the fields that all of them have, around those of the kind. */
+/** The schema of a kind of record: the fields that every record has, and the kind's own between them. */
 export function resourceSchema(fields: Record<string, FieldSchema>): FieldSchema {
   const id = { type: 'string' } as const;
   return recordSchema({

@@ -88,7 +88,7 @@ export const contacts = {
     unsubscribing: {
       open: 'Unsubscribe these contacts',
       title: (n: number) => `Unsubscribe ${counted('en-GB', n, 'contact', 'contacts')}?`,
-      text: 'They no longer receive your emails. You can’t undo this for all of them together.',
+      text: 'They will no longer get your emails. You can only resubscribe them one by one.',
       button: (n: number) => `Unsubscribe ${counted('en-GB', n, 'contact', 'contacts')}`,
       tooMany: (most: string) =>
         `You can unsubscribe up to ${most} contacts at a time. Go back to the list, and narrow your search.`,

@@ -120,7 +120,7 @@ export const history = {
     noCheckpoint: 'This is not a signed checkpoint. Copy all of its lines, including the empty line.',
     unfitting: 'The checkpoint and the key don’t match.',
     unfittingDetail:
-      'One of them was mistyped or replaced, or comes from another server or another time. The events have not been verified.',
+      'Check that both are complete, and from the same server and time. The events have not been verified.',
     stopped: 'Verification stopped. There is no result.',
     broken: 'The download was interrupted, so there is no result. Try again.',
     unable: 'This browser can’t verify Ed25519 signatures. Use a newer browser or the command line.',

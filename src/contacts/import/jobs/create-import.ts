@@ -26,7 +26,7 @@ export class CreateImport extends ImportedFile {
   @OneOf(['fail', 'update'], {
     default: 'fail',
     description:
-      'What happens to a row whose contact exists with other details: it fails, or updates the contact.',
+      'For a row whose contact already exists with other details: `fail` rejects the row, and `update` changes the contact.',
   })
   onConflict!: 'fail' | 'update';
 }
