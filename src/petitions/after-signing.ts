@@ -85,7 +85,10 @@ export const afterSigningSchema = {
     ...orNull(recordSchema({ subject: { type: 'string' }, content: { type: 'string' } })),
     description: 'The email that signers receive when a signature from its page is confirmed.',
   },
-  autoGoal: { type: 'boolean', description: 'Whether the goal rises automatically when 80 % of it is reached.' },
+  autoGoal: {
+    type: 'boolean',
+    description: 'Whether the goal rises automatically when 80 % of it is reached.',
+  },
 };
 
 type AfterSigning = Pick<PetitionFields, 'thankYou' | 'thankYouMail' | 'autoGoal'>;
