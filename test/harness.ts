@@ -40,6 +40,22 @@ export const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 export type Answer = { status: number; body: any; headers: Headers };
 type Key = { id: string; key: string };
 
+/** The databases of servers that were started here. */
+const databases = new Map<string, DataSource>();
+
+/**
+ * The list of events ends before the first append that is still in flight, whoever makes it. Waits until there is none, so
+ * that the list contains all events that a test has caused.
+ */
+async function noAppendInFlight(origin: string): Promise<void> {
+  const database = databases.get(origin);
+  if (!database?.isInitialized) return;
+  await eventually(async () => {
+    const [row] = await database.query('SELECT event_horizon() >= last_position() AS "isComplete"');
+    expect(row).toEqual({ isComplete: true });
+  });
+}
+
 /** A client of one server, with the key of one organization. */
 export class Client {
   constructor(
@@ -86,6 +102,7 @@ export class Client {
     body?: string | Uint8Array<ArrayBuffer>,
     headers: Record<string, string> = {},
   ): Promise<Answer> {
+    if (/^\/v1\/(history|event)\.list-events/.test(path)) await noAppendInFlight(this.origin);
     const response = await fetch(this.origin + path, {
       method,
       ...(body === undefined ? {} : { body }),
@@ -251,6 +268,7 @@ export abstract class Product {
 
   /** Creates an organization, and a client with an unlimited key. */
   async organization(): Promise<Client> {
+    for (const { origin } of this.instances) databases.set(origin, this.database.source);
     const organizationId = uuidv7();
     await this.run('CreateOrganization', organizationId, { name: 'Test organization' });
     const { key } = await this.createKey(organizationId);
