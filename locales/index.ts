@@ -16,7 +16,7 @@ export {
   type UnsubscribeWords,
 } from './words.js';
 
-/** Languages of public pages and emails. To add one, copy the folder `en` without `dashboard`, and list it here. */
+/** Languages of public pages and emails. To add one, copy the `en` folder without `dashboard`, and list it here. */
 export const LOCALES: Readonly<Record<string, Locale>> = { en, de, fr, es };
 
 /** Languages of the dashboard. */

@@ -295,7 +295,7 @@ function configurationPage() {
   );
   return page(
     'Configuration',
-    'Set environment variables, or write them to a file `.env`. The environment has precedence. If a variable is missing or invalid, the ' +
+    'Set environment variables, or write them to a `.env` file. Environment variables take precedence. If a variable is missing or invalid, the ' +
       'server does not start and prints one sentence per variable.',
     tableOf(common),
     'Few servers need these:',

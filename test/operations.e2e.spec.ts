@@ -59,7 +59,7 @@ const hasOrganization = (hook: typeof beforeAll) =>
   });
 
 describe('the tables', () => {
-  /** Operations without a column `create`, because their records are not created by repeatable requests. */
+  /** Operations without a `create` column, because their records are not created by repeatable requests. */
   const NOT_CREATED = [
     // A suppression is a state of an address, with the same stream each time.
     'suppression.create-suppression',
@@ -116,7 +116,7 @@ describe('the tables', () => {
   const streamTypes = streams.map(({ streamType }) => streamType);
   const loaded = projections.flatMap(({ snapshots }) => snapshots?.streamType ?? []);
   it.each([...new Set([...streamTypes, ...Object.keys(RECORD_KINDS)])])(
-    '%s has a row in test/record-kinds.ts, with a column `loading` if a projection holds whole records',
+    '%s has a row in test/record-kinds.ts, with a `loading` column if a projection holds whole records',
     (streamType) => {
       expectEntries(
         'the rows of test/record-kinds.ts',
@@ -128,7 +128,7 @@ describe('the tables', () => {
     },
   );
 
-  it('exactly the operations with `asOf` are in a column `past` of test/record-kinds.ts', () => {
+  it('exactly the operations with `asOf` are in a `past` column of test/record-kinds.ts', () => {
     const shown = Object.values(RECORD_KINDS).flatMap(({ past }) => past?.shownBy ?? []);
     const withPast = names.filter(
       (name) => fieldsOf(operationNamed(name)).has('asOf') && !OTHER_LISTS_OF_THE_PAST.includes(name),

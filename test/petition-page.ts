@@ -162,7 +162,7 @@ export function randomAddress(): string {
   return `10.${part()}.${part()}.${part()}`;
 }
 
-/** The field `altcha` for a challenge. Computes the hashes at once, ten times as fast as a browser. */
+/** The `altcha` field for a challenge. Computes the hashes at once, ten times as fast as a browser. */
 export function proofOfWork(task: Challenge): string {
   const isNumber = (number: number) =>
     createHash('sha256').update(`${task.salt}${number}`).digest('hex') === task.challenge;

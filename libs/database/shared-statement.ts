@@ -30,7 +30,7 @@ export class SharedStatement<Row extends { bytes: number }> {
   /**
    * @param alone SQL for one request. $1 is the organization, $2 the value that shared requests have in common, and $3
    *   onward the request's own values.
-   * @param together SQL for several requests, with an array in place of each value from $3 onward. The column `asked` of
+   * @param together SQL for several requests, with an array in place of each value from $3 onward. The `asked` column of
    *   its rows is the number of the request, from 1.
    * @param isWide runs the statement by `queryWide`, because the client determines its cost. Otherwise by `queryInTurn`.
    */

@@ -75,7 +75,7 @@ export type Counted = {
 };
 
 /**
- * Events of another kind of stream that exclude some links of a record from the count. The event `begins` lists
+ * Events of another kind of stream that exclude some links of a record from the count. The `begins` event lists
  * the links in `field`, and `ends` in the same stream lists those to include again.
  */
 type Suspension = { begins: string; ends: string; field: string };

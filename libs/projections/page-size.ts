@@ -1,6 +1,7 @@
 /**
- * Events of one transaction: enough to be set-based, and few enough to take about a second, because every instance waits for
- * the lease during that time. An idle machine processes 5,000. With twenty processes on it, 16 MiB of contacts took 4 s.
+ * Events per transaction: enough for set-based statements, and few enough to take about a second, because the other
+ * instances wait for the lease during that time. An idle machine processes 5,000. With twenty processes on it, 16 MiB
+ * of contacts took 4 s.
  */
 const LARGEST = 5_000;
 const FIRST = 500;

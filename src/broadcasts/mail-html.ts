@@ -57,7 +57,7 @@ const ALLOWED_STYLES = {
   ...styles(['font-family'], WORDS),
   font: [/^[\w\s.,'"%/-]+$/],
   'font-weight': [/^(\d{3}|[a-z]+)$/],
-  // A negative indent would put the bullets of Word outside of the page.
+  // A negative indent would push the bullets of Word off the page.
   'text-indent': [/^[\d.]+(px|em|pt|cm)?$/],
   'border-collapse': [/^(collapse|separate)$/],
   opacity: [/^0?\.?\d+$/],

@@ -54,7 +54,7 @@ export function verifyCommand(history: Command): void {
     )
     .requiredOption(
       '--checkpoint <file>',
-      'a file written by history checkpoint, or the field checkpoint of history.get-checkpoint',
+      'a file written by history checkpoint, or the checkpoint field of history.get-checkpoint',
       path,
     )
     .requiredOption('--key <key>', 'the verifier key of the server, or a file that contains it')

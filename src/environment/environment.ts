@@ -25,7 +25,7 @@ export function endpointOfS3(): string | undefined {
   return [AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL].find((address) => address !== undefined && address !== '');
 }
 
-/** Reads `.env` in the working directory. Existing variables have precedence. */
+/** Reads `.env` in the working directory. Existing variables take precedence. */
 export function loadEnvironment(): Environment {
   if (existsSync('.env')) process.loadEnvFile('.env');
   return process.env;

@@ -5,7 +5,7 @@ import { EVENT_SCHEMAS } from './event-schemas.js';
 const TEST_TYPE = 'webhook.test';
 
 /**
- * Adds the section `webhooks`: the request for each event type. Its schema has the name of the type. The fields that all events
+ * Adds the `webhooks` section: the request for each event type. Its schema has the name of the type. The fields that all events
  * have are in `WebhookEvent`.
  */
 export function describeEvents(document: OpenAPIObject): void {

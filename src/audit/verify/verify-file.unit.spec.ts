@@ -219,7 +219,7 @@ describe('a replaced key', () => {
       /position 16 .* has not signed this/,
     ],
     [
-      'a rotation that it has signed for another organization',
+      'a rotation that it signed for another organization',
       [succession(signer, third, signer, uuidv7())],
       /position 13 .* has not signed this/,
     ],

@@ -42,7 +42,7 @@ export function countryCode(text: string): string | undefined {
 }
 
 /**
- * The condition for a country in the column `country`: its names and codes in any case are one. A text that is no
+ * The condition for a country in the `country` column: its names and codes in any case are one. A text that is no
  * country equals itself in any case.
  */
 export function inCountry(text: string | undefined): Comparison | undefined {

@@ -57,7 +57,7 @@ export type GroupDeclaration = {
   /** Texts of the dashboard. Omitted if `locales` contains them. */
   words?: Record<DashboardLanguage, GroupWords>;
   texts: {
-    /** Of the field `contacts`. */
+    /** Of the `contacts` field. */
     count: string;
     /** Of the filter of contacts. */
     filter: string;

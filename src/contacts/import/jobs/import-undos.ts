@@ -58,7 +58,7 @@ export class ImportUndos {
   ) {}
 
   /**
-   * Queues the undo of an import. One that failed continues. Otherwise idempotent.
+   * Queues the undo of an import. A failed undo resumes. Otherwise idempotent.
    *
    * @throws RpcError NOT_FOUND if the import does not exist or has expired; CONFLICT if it has not ended, or ended more than
    *   24 hours ago.
