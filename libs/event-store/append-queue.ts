@@ -99,8 +99,8 @@ export class AppendQueue {
    * streams they are. For background work whose decisions depend on more than versions: it does not share calls with other
    * commands.
    *
-   * @param check runs in the transaction that appends. @returns whether each command may be appended.
-   * @returns undefined for each command that may not.
+   * @param check runs in the transaction that appends, and returns whether each command may be appended.
+   * @returns undefined for each command that was not appended.
    * @throws GivenUp, and the errors of `check` and of the database. Then it is unknown whether they were stored only if the
    *   connection broke.
    */

@@ -9,7 +9,7 @@ export type Brand = {
   logo: { url: string; width: number; height: number } | null;
 };
 
-/** The parts in which emails differ. The content is shown above the foot. */
+/** The parts in which emails differ. The content is shown above the footer. */
 export type MailParts = {
   /** As in HTML's `lang`. */
   language: string;

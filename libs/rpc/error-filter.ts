@@ -186,7 +186,7 @@ function toRpcError(error: unknown): RpcError {
   }
   return new RpcError(
     'INTERNAL_SERVER_ERROR',
-    'The server failed to process the request. If you report this, mention the requestId.',
+    'The server failed to process the request. If you report this, include the requestId.',
   );
 }
 

@@ -179,7 +179,7 @@ function textProblem(value: unknown, max: number): string | undefined {
   return undefined;
 }
 
-/** A text that no one can see, such as a zero-width space, counts as empty. */
+/** Invisible text, such as a zero-width space, counts as empty. */
 const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u;
 
 function trim(nullable: boolean) {

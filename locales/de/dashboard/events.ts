@@ -101,7 +101,7 @@ export const events: typeof en = {
   TagCreated: 'Das Tag wurde angelegt',
   TagDeleted: 'Das Tag wurde gelöscht',
   TagUpdated: 'Das Tag wurde geändert',
-  ThankYouMailRetried: 'Eine Dankes-E-Mail wird erneut gesendet',
+  ThankYouMailRetried: 'Eine Dankes-E-Mail wurde erneut gesendet',
   WebhookCreated: 'Der Webhook wurde angelegt',
   WebhookDeleted: 'Der Webhook wurde gelöscht',
   WebhookDisabled: 'Der Webhook wurde deaktiviert',

@@ -100,7 +100,7 @@ export const events = {
   TagCreated: 'The tag was created',
   TagDeleted: 'The tag was deleted',
   TagUpdated: 'The tag was updated',
-  ThankYouMailRetried: 'A thank-you email is sent again',
+  ThankYouMailRetried: 'A thank-you email was sent again',
   WebhookCreated: 'The webhook was created',
   WebhookDeleted: 'The webhook was deleted',
   WebhookDisabled: 'The webhook was disabled',

@@ -62,7 +62,7 @@ export const history = {
   },
   checkpoints: {
     title: 'Checkpoints',
-    text: 'A checkpoint is a few signed lines that fix the whole history up to a point in time. Save some of them elsewhere. Anyone who has one can detect whether anything before it was changed.',
+    text: 'A checkpoint is a few signed lines that record the exact state of the whole history at a point in time. Save some of them elsewhere. Anyone who has one can detect whether anything before it was changed.',
     newest: 'Latest checkpoint',
     size: 'Number of events',
     sealedAt: 'Signed',

@@ -458,10 +458,10 @@ describe('events of one stream, or about one person', () => {
   it.each([
     ['a version is missing', 30, { 10: 1, 30: 3 }],
     ['the first is missing', 10, { 10: 2 }],
-    ['one is there twice', 30, { 10: 1, 30: 1 }],
+    ['one occurs twice', 30, { 10: 1, 30: 1 }],
     ['they go back', 40, { 10: 1, 30: 2, 40: 1 }],
     ['a newer event has none', 55, { 10: 1, 55: 7 }],
-  ] as [string, number, Versions][])('are named where %s', async (_, wrong, versions) => {
+  ] as [string, number, Versions][])('are named if %s', async (_, wrong, versions) => {
     const lines = withEvents(
       Object.fromEntries(Object.entries(versions).map(([index, version]) => [index, { streamId, version }])),
     );
@@ -584,7 +584,7 @@ describe('lines that do not follow each other', () => {
       positionOf(20),
     ],
     ['positions go back', changedAt(20, () => ({ position: 1 }), few), positionOf(19) + 1],
-  ] as [string, Line[], number][])('are named where %s', async (_, lines, firstWrongPosition) => {
+  ] as [string, Line[], number][])('are named if %s', async (_, lines, firstWrongPosition) => {
     expect(await verifyTwice(ndjson(lines), checkpointOfFew, key)).toMatchObject({
       ok: false,
       firstWrongPosition,
