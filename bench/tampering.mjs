@@ -393,7 +393,7 @@ const TESTED = [
 ];
 
 const NOT_PROVED = [
-  ['a count certificate hides a withdrawal behind a hash', 'whoever reads the whole history sees it'],
+  ['a count certificate hides a withdrawal behind a hash', 'anyone who reads the whole history sees it'],
   ['an event is appended with SQL', 'it is an event, and no one can remove it later'],
   ['a cursor is moved within the history', 'a receiver can compare positions with an export'],
   ['deliveries of webhooks are deleted', 'they are not events'],

@@ -444,7 +444,7 @@ it.each([en, de])(
     expect(page).toContain(undo.keptHint);
     expect(page).not.toContain(`href="${path}/undo"`);
     expect((await contacts()).map(({ id }) => id)).toEqual([contactId]);
-    // Of an import that is too old, the page has no link, and the form says why.
+    // For an import that is too old, the page has no link, and the form explains why.
     const old = await imported('email\nold@example.org\n');
     await api.database.source.query(
       `UPDATE contact_imports SET finished_at = finished_at - interval '24 hours' WHERE organization_id = $1`,

@@ -77,8 +77,8 @@ async function importing(): Promise<ServerProcess> {
 }
 
 /**
- * Each row has one contact with its values, one event, one tag and one membership, whichever attempts stored it. No one is subscribed
- * who said no.
+ * Each row has one contact with its values, one event, one tag and one membership, whichever attempts stored it. No one
+ * who said no is subscribed.
  */
 async function expectEachRowOnce(): Promise<void> {
   const [stored] = await deployment.database.source.query(

@@ -118,7 +118,7 @@ it('a merged id returns 404 with MERGED and mergedInto, and merging again change
   const before = await version();
   expect((await merge(survivor, other)).id).toBe(survivor);
   expect(await version()).toBe(before);
-  // Into another one, it is gone.
+  // It can't be merged into another contact.
   const third = await create();
   const again = await own.send('contact.merge-contacts', { contactId: third, otherIds: [other] });
   expect(again).toMatchObject({ status: 404, body: { error: { reason: 'MERGED', mergedInto: survivor } } });

@@ -104,7 +104,7 @@ it('reports manual changes once on every instance, and their repair once', async
   // The projection still has the original value.
   await set({ ...data, goal: 7 });
 
-  // Whoever alters other tables can also alter the schedule of the checks.
+  // Someone who alters other tables can also alter the schedule of the checks.
   await checkAll(`'2100-01-01', begun_at = '2100-01-01'`);
   await untilFound(3);
   // The findings are not logged again.
@@ -223,7 +223,7 @@ longIt('reports the cursor of a webhook beyond the history', async () => {
   await untilFound(0);
 });
 
-/** What the comparison finds after these statements, which are taken back. */
+/** What the comparison finds after these statements, which are rolled back. */
 async function foundAfter(
   statements: string[],
   find: (sql: Pick<typeof own.database.source.manager, 'query'>) => Promise<string | undefined>,

@@ -468,7 +468,7 @@ describe('signing', () => {
     const confirmation = await shown(link);
     for (const text of ['41.5', 'X &quot;L&quot;', '31 May 1985', 'Volunteer'])
       expect(confirmation).toContain(text);
-    // Nobody can read them before, not even in the history once the request has ended.
+    // No one can read them before, not even in the history once the request has ended.
     await confirm(link);
     const contact = async (email: string) =>
       (await client.get('contact.get-contact', { organizationId, email })).body.data;

@@ -647,7 +647,7 @@ describe('embedded', () => {
         }
         const quiet = call.startsWith('curl') ? '' : stderr;
         expect([page, call, status, stdout, stderr]).toEqual([page, call, 0, stdout, quiet]);
-        // Whoever is invited opens the printed link.
+        // The invited person opens the printed link.
         const invitation = /\/dashboard\/invitations\/[\w.-]+/.exec(stdout)?.[0];
         if (invitation) await new Visitor(server.origin).post(invitation);
         // Readers compare with a checkpoint of an earlier day.

@@ -410,8 +410,8 @@ function withGuards(decision: Decision, added: readonly Guard[] = []): Decision 
 }
 
 /**
- * A change that the record already has is no mismatch, so a repeated request is answered like the first one (RFC 9110, section
- * 13.1.1).
+ * A change that the record already has is not a mismatch, so a repeated request is answered like the first one (RFC
+ * 9110, section 13.1.1).
  *
  * @throws RpcError VERSION_MISMATCH
  */

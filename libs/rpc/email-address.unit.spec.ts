@@ -19,7 +19,7 @@ it.each([
   // Two mailboxes, and since IDNA 2008 two domains.
   ['strasse@example.org', 'straße@example.org'],
   ['ada@strasse.example', 'ada@straße.example'],
-  // Look alike, are not: Cyrillic.
+  // They look alike but are different: Cyrillic.
   ['ada@example.org', 'аda@example.org'],
 ])('%s is a different address from %s', (one, other) => {
   expect(comparableEmail(one)).not.toBe(comparableEmail(other));
@@ -31,6 +31,6 @@ it.each(['ada@example.org', 'ａｄａ@example.org', 'ada@bücher.example', 'a\u
 );
 
 it.each(['ada', '', 7, '\u200b@example.org', 'a＠b@example.org', 'a…b@example.org', 'ada@e‥x.org'])(
-  '%j is none',
+  '%j is not an address',
   (text) => expect(isEmailAddress(text)).toBe(false),
 );

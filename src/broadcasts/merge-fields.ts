@@ -3,7 +3,7 @@ import { type Blocker } from './broadcast.js';
 /** The values of merge fields. Null renders as nothing. */
 export type MergeFields = {
   contact: { [field in (typeof CONTACT_FIELDS)[number]]: string | null } & {
-    /** The values of custom fields by their keys. Several options are one text, with commas. */
+    /** The values of custom fields by their keys. Several options are separated by commas. */
     fields: { [key: string]: string | number | boolean };
   };
   organization: { [field in (typeof ORGANIZATION_FIELDS)[number]]: string | null };

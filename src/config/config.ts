@@ -275,7 +275,7 @@ function witnesses(text: string | undefined, wrong: string[]): WitnessAddress[] 
   const refuse = (mistake: string) => {
     wrong.push(
       'WITNESS_URLS must be a comma-separated list of <verifier key>@<address>. The verifier key is what the witness prints as ' +
-        'verifierKey. The address is the one of its add-checkpoint, without that name, such as ' +
+        'verifierKey. The address is that of its add-checkpoint endpoint, without /add-checkpoint, such as ' +
         `w.example.org/1+…@https://w.example.org. ${mistake}`,
     );
     return [];

@@ -6,7 +6,7 @@ import { numberIn, Table } from './parts.js';
 type Bar = { name: string; value: number };
 type ChartOptions = { words: DashboardWords; title: string; bars: readonly Bar[] };
 
-/** The box in which shapes are drawn. It is stretched to its place. */
+/** The box in which shapes are drawn. It is stretched to fit its place. */
 const [WIDTH, HEIGHT] = [640, 200];
 const WIDEST_BAR = 40;
 

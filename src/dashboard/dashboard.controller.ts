@@ -15,9 +15,9 @@ import { type Refusal } from './form-input.js';
 import { contextOf, type PageContext } from './page-context.js';
 
 /**
- * The pages of an organization. For everyone except its members, they do not exist. Pages run the API's operations, so each rule exists
- * only once. Pages show and do nothing that the role does not allow. Each action ends with a redirect to a page that confirms it and can
- * be reloaded.
+ * The pages of an organization. For everyone except its members, they do not exist. Pages run the API's operations, so
+ * each rule exists only once. Pages show and do only what the role allows. Each action ends with a redirect to a page
+ * that confirms it and can be reloaded.
  */
 @Controller('dashboard/:organization')
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])

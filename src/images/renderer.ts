@@ -10,7 +10,7 @@ import { type Rendered } from './processing.js';
 /** Always the compiled file, wherever this runs from. */
 const PROGRAM = createRequire(import.meta.url).resolve('#render-image');
 
-/** Per image. A second is usual; images that take longer are crafted. */
+/** Per image. A second is usual; images that take longer are malicious. */
 const LONGEST_MS = 25_000;
 /** The wait for a turn. Together with the rendering, it is below the deadline of a request (`DEADLINE.stream`). */
 const LONGEST_WAIT_MS = 20_000;

@@ -3,7 +3,7 @@ import { type PetitionFields, type Translation } from './petition.js';
 /** Longer tags name no language (RFC 5646, 4.4.1). */
 export const LONGEST_TAG = 35;
 
-/** The canonical form of a language tag (BCP 47), such as `pt-BR`; undefined if it is none. */
+/** The canonical form of a language tag (BCP 47), such as `pt-BR`; undefined if it is not one. */
 export function languageTag(text: string): string | undefined {
   if (text.length > LONGEST_TAG) return undefined;
   try {

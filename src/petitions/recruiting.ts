@@ -6,7 +6,7 @@ import { EventStore } from '#libs/event-store';
 import { contact } from '../contacts/index.js';
 import { petitions, signature } from './petitions.js';
 
-/** 64 bits: whoever guesses one needs a request for each attempt. */
+/** 64 bits: guessing one takes a request for each attempt. */
 const MAC = 8;
 const ID = 16;
 /** Larger numbers are not counted further. */

@@ -79,7 +79,7 @@ export const UpdatePetitionHandler = handlerOf(
 type Given = { [Field in keyof (Chosen & Earlier)]?: (Chosen & Earlier)[Field] | undefined };
 type Chosen = Pick<PetitionFields, 'comments' | 'form'>;
 
-/** The form and the comments, also as earlier clients give them. What they were shown and send back changes nothing. */
+/** The form and the comments, also as earlier clients give them. Sending back what they were shown changes nothing. */
 function chosenFor(before: ExistingPetition, given: Given): Partial<Chosen> {
   const shown = asEarlier(before);
   const { formFields = shown.formFields, publicComments = shown.publicComments } = given;

@@ -65,7 +65,7 @@ export function webmailOf(email: string): { name: string; url: string } | undefi
 }
 
 /**
- * The address that was probably meant, if its domain is one typing error away from a common one: a missing, additional or wrong
+ * The address that was probably meant, if its domain is one typo away from a common one: a missing, additional or wrong
  * character, or two in the wrong order.
  *
  * @returns undefined if the domain is common, or not similar to one.

@@ -55,7 +55,7 @@ export function readSesReports(message: unknown, id: string): Reports {
   if (kind === 'Complaint' && isObject(complaint) && complaint.complaintFeedbackType !== 'not-spam') {
     return collected(found('complaint', complaint.complainedRecipients, 'complaint.complainedRecipients'));
   }
-  // Unsubscribing from one topic counts like all: an organization has a single list in SES.
+  // Unsubscribing from one topic counts as unsubscribing from all: an organization has a single list in SES.
   if (kind === 'Subscription' && isObject(subscription) && optsOut(subscription.newTopicPreferences)) {
     const [email] = isObject(mail) && Array.isArray(mail.destination) ? (mail.destination as unknown[]) : [];
     return collected([{ kind: 'unsubscribe', email, path: 'mail.destination[0]', messageId, id }]);

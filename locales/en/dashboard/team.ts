@@ -42,7 +42,7 @@ export const team = {
   done: {
     invited: 'The invitation is on its way.',
     written:
-      'This server has no mail server, so it wrote the invitation to a file. Owners can find it under “Outbox” in a browser on the server itself, or among the files.',
+      'This server is not connected to a mail server, so it wrote the invitation to a file. Owners can find it under “Outbox” in a browser on the server itself, or among the files.',
     roleChanged: 'Role saved. It applies when the person signs in again.',
     removed: 'Team member removed.',
     revoked: 'Invitation revoked.',

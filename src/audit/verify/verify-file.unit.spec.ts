@@ -244,7 +244,7 @@ describe('a replaced key', () => {
       [spelled(signer.verifierKey, `${third.verifierKey} `, signer)],
       /white space around it/,
     ],
-    ['what is none', [{ from: 7, to: null }, { from: 'rubbish' }], /not signed with the key/],
+    ['an invalid rotation', [{ from: 7, to: null }, { from: 'rubbish' }], /not signed with the key/],
   ])('proves nothing with %s', async (_, successions, reason) => {
     expect(await verifyTwice(...telling(...successions), key)).toMatchObject({
       ok: false,
@@ -836,10 +836,10 @@ describe('a checkpoint of five lines', () => {
     ['that have room for fewer leaves', parts.replace(/^10 \d+ /, '10 20 ')],
     ['without their last line feed', parts.trimEnd()],
     ['with an empty line', `\n${parts}`],
-    ['as they stood in older checkpoints', parts.replace(/^/gm, 'part ')],
+    ['as they were in older checkpoints', parts.replace(/^/gm, 'part ')],
     ['with white space', parts.replace(/ /, '  ')],
     ['with a number written differently', parts.replace(/^10 /, '010 ')],
-    ['that are none', ''],
+    ['that are empty', ''],
   ];
   it.each(IGNORED)('is verified without parts %s, with a warning', async (_, given) => {
     const warnings = [{ position: null, reason: expect.stringContaining('were ignored') }];

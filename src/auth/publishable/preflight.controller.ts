@@ -7,7 +7,7 @@ import { PUBLISHABLE_SCOPES, PublishableKeys } from './publishable-keys.js';
 
 /** Seconds for which browsers keep the answer. */
 const KEPT_SECONDS = 600;
-/** An origin is a DNS name, so longer ones are none. */
+/** An origin is a DNS name, so a longer text is not an origin. */
 const LONGEST_ORIGIN = 300;
 
 /**

@@ -42,7 +42,7 @@ export function countryCode(text: string): string | undefined {
 }
 
 /**
- * The condition for a country in the `country` column: its names and codes in any case are one. A text that is no
+ * The condition for a country in the `country` column: its names and codes in any case are one. A text that is not a
  * country equals itself in any case.
  */
 export function inCountry(text: string | undefined): Comparison | undefined {
@@ -108,7 +108,8 @@ export function countryName(language: string, stored: string): string {
 /**
  * The countries for a form, with their codes as values, in the order of their names.
  *
- * @param stored the current value. It stays as it was entered: as the value of its country, or first if it is none.
+ * @param stored the current value. It stays as it was entered: as the value of its country, or first if it is not a
+ *   country.
  */
 export function countryChoices(language: string, stored?: string | null): { value: string; text: string }[] {
   const names = namesIn(language);

@@ -316,7 +316,7 @@ it.each([
   'Wants the newsletter',
   'inactive volcano expert',
   '',
-])('the note “%s” is no refusal', (note) => expect(isRefusalNote(note)).toBe(false));
+])('the note “%s” is not a refusal', (note) => expect(isRefusalNote(note)).toBe(false));
 
 it.each(['vip', 'Post office', 'Norway', 'Newsletter', 'Contact 2024', 'Baja California', 'No. 5', 'opt-in'])(
   'a tag %s is not a refusal',

@@ -62,7 +62,7 @@ function begin(form: HTMLFormElement): void {
       return;
     }
     if ('problem' in message) return showResult(false, words[message.problem]!);
-    // A typing error proves nothing about the history.
+    // A typo proves nothing about the history.
     if ('fault' in message) {
       end();
       return mark(message.fault, true);

@@ -293,7 +293,7 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
   return html`${TextForm(context.form, form)} ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
 }
 
-/** How many comments await approval, with a link to them. Counting more would take longer and tell no more. */
+/** How many comments await approval, with a link to them. Counting more would take longer and show nothing more. */
 export async function WaitingComments(
   { words, address, api }: PageContext,
   { id, comments }: PetitionRecord,
