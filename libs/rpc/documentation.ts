@@ -173,7 +173,7 @@ function errorSchema({ status, codes, reasons }: PossibleError): FieldSchema {
         requestId: { type: 'string' },
         // A conflict lists its issues if there are several blockers.
         ...(status === 400 || status === 409 ? { issues } : {}),
-        ...(status === 412 ? { version: { type: 'integer', description: 'The present version.' } } : {}),
+        ...(status === 412 ? { version: { type: 'integer', description: 'The current version.' } } : {}),
         ...fieldsOfReasons({ codes, reasons }),
       },
     },

@@ -75,7 +75,7 @@ const COMMON = {
     NEWER_VERSION:
       'A newer version of the program changed the record in a way that this instance cannot read. Retry: another instance may respond.',
     HISTORY_DAMAGED:
-      'The stored history of the record was altered, so it cannot be used. Contact the operator and mention error.requestId.',
+      'The stored history of the record was altered, so it cannot be used. Contact the operator and include error.requestId.',
     OVERLOADED: 'The server is overloaded. Wait for the time in the Retry-After header.',
   },
 } as const satisfies Reasons;

@@ -180,7 +180,7 @@ function toRpcError(error: unknown): RpcError {
   if (error instanceof TooManyWaiting) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
-      'Your organization sends too many lists and searches at the same time. Wait for their responses before you send more.',
+      'Your organization runs too many lists and searches at the same time. Wait for their responses before you send more.',
       { reason: 'OVERLOADED', headers: { 'Retry-After': '1' } },
     );
   }

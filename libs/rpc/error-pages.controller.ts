@@ -26,13 +26,13 @@ export const EXPLANATIONS: Record<ErrorCode, string> = {
   UNSUPPORTED_MEDIA_TYPE:
     'The Content-Type is not supported. Send JSON in UTF-8 as application/json, or the type in error.message.',
   VERSION_MISMATCH:
-    'The record has changed since you read the version in expectedVersion or If-Match. error.version is the present version. Read the record again, apply your change to it, and send it with that version.',
+    'The record has changed since you read the version in expectedVersion or If-Match. error.version is the current version. Read the record again, apply your change to it, and send it with that version.',
   IDEMPOTENCY_KEY_REUSED:
     'The Idempotency-Key was already used for a different operation or body. Repeat a request unchanged, or send a new key.',
   RATE_LIMIT_EXCEEDED:
     'Too many requests per second, or too many at the same time. Wait for the number of seconds in the Retry-After header, then repeat the request.',
   INTERNAL_SERVER_ERROR:
-    'The server failed to process the request. Repeating it is safe. If you report this, mention error.requestId.',
+    'The server failed to process the request. Repeating it is safe. If you report this, include error.requestId.',
   SERVICE_UNAVAILABLE:
     'The service is unavailable at the moment. error.reason shows why. Wait for the number of seconds in the Retry-After header, then repeat the request, except after HISTORY_DAMAGED.',
 };

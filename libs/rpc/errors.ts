@@ -61,7 +61,7 @@ export type ErrorBody = {
     message: string;
     docs: string;
     requestId: string;
-    /** With VERSION_MISMATCH: the present version. */
+    /** With VERSION_MISMATCH: the current version. */
     version?: number;
     issues?: Issue[];
   };

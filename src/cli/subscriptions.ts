@@ -34,7 +34,7 @@ export function subscriptionsCommands(program: Command): void {
     );
   subscriptions
     .command('skip')
-    .description('give up a failed event; it is never handled')
+    .description('skip a failed event for good')
     .argument('<name>', 'the subscription, as listed by status')
     .requiredOption('--position <number>', 'the position of the event')
     .addHelpText('after', '\nPrints { "skipped" }: false if no failed event has this position.')

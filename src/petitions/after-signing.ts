@@ -56,7 +56,7 @@ export abstract class AfterSigningInput extends PetitionFieldsInput {
     nullable: true,
     description:
       'The email that signers receive when a signature from its page is confirmed, once for each signature. ' +
-      'Signatures that are added or imported through the API cause no email. Replaced as a whole; null: none.',
+      'Signatures that are added or imported through the API do not trigger an email. Replaced as a whole; null: none.',
   })
   thankYouMail?: ThankYouMailInput | null;
 

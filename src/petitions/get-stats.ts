@@ -56,7 +56,7 @@ const listOf = (properties: object) => ({
     },
     recruiters: {
       ...listOf({ signatureId: { type: 'string' } }),
-      description: 'The signatures of the signers whose share links brought most, with what they brought.',
+      description: 'The signatures whose share links brought the most signatures, and how many each brought.',
     },
     thankYouMails: {
       ...thankYouCounts,

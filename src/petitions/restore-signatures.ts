@@ -12,7 +12,7 @@ import { invalidations, invalidationSchema } from './invalidations.js';
   object: 'invalidation',
   summary: 'Restore invalidated signatures',
   description:
-    'Counts again all signatures that this invalidation excluded, except those withdrawn since. An ' +
+    'All signatures that this invalidation excluded count again, except those withdrawn since. An ' +
     'invalidation in progress is stopped. The first 200 count again before the response is sent, the rest ' +
     'within seconds.',
   answers: invalidationSchema,

@@ -8,7 +8,7 @@ import { offlineCounts, offlineCountSchema } from './offline-counts.js';
   name: 'petition.withdraw-offline-signatures',
   object: 'offline-count',
   summary: 'Withdraw a count of signatures on paper',
-  description: 'They no longer count. The count stays in the list, with the status `WITHDRAWN`.',
+  description: 'The signatures no longer count. The entry stays in the list, with the status `WITHDRAWN`.',
   answers: offlineCountSchema,
 })
 export class WithdrawOfflineSignatures extends RecordInput('offlineCountId') {

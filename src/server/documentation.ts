@@ -32,12 +32,12 @@ const integer = { type: 'integer', minimum: 0 } as const;
 const HEADERS = {
   'X-Request-Id': { schema: text, description: 'Identifies the request in logs. Yours, if you sent one.' },
   'RateLimit-Limit': { schema: integer, description: 'The tightest limit, in requests per second.' },
-  'RateLimit-Remaining': { schema: integer, description: 'Requests that are left of it.' },
-  'RateLimit-Reset': { schema: integer, description: 'Seconds until it is full again.' },
+  'RateLimit-Remaining': { schema: integer, description: 'Remaining requests within it.' },
+  'RateLimit-Reset': { schema: integer, description: 'Seconds until it resets.' },
   RateLimit: {
     schema: text,
     description:
-      'The requests that are left of the tightest limit, and the seconds until it is full again: `"KEY_RATE";r=9;t=1`.',
+      'The remaining requests within the tightest limit, and the seconds until it resets: `"KEY_RATE";r=9;t=1`.',
   },
   'RateLimit-Policy': {
     schema: text,
@@ -53,7 +53,7 @@ const HEADERS = {
   ETag: {
     schema: text,
     description:
-      "The record's version. Send it as `If-Match`, so that a later change of someone else is not overwritten.",
+      "The record's version. Send it as `If-Match`, so that someone else's later change is not overwritten.",
   },
   Allow: { schema: text, description: 'The methods of this address.' },
 } as const;

@@ -37,7 +37,7 @@ type UndoAnswer = { changes: number; operationIds: string[] };
     '1,000 contacts of a tag or list are changed immediately. Others are changed in the background, where each of the ' +
     '`operationIds` is the id of an import. Repeating the request is safe.',
   answers: recordSchema({
-    changes: { type: 'integer', description: 'How often a contact loses or gets a tag or list.' },
+    changes: { type: 'integer', description: 'The number of times that a contact gains or loses a tag or list.' },
     operationIds: { type: 'array', items: { type: 'string' } },
   }),
   reasons: ['IMPORT_UNFINISHED', 'UNDO_EXPIRED'],
@@ -178,7 +178,7 @@ export class UndoUpdateHandler implements ICommandHandler<UndoUpdate> {
     const fields = fieldsOfChange(change, kind, { id: recordId, name });
     const named = await this.resources.findByName(kind, organizationId, [name]);
     if (named.get(name) !== recordId && !Object.values(fields).flat().includes(recordId)) {
-      const message = `changed a ${kind.object} whose name another one has: rename one of them`;
+      const message = `changed a ${kind.object} that shares its name with another one: rename one of them`;
       throw invalid([{ path: 'updateId', message }]);
     }
     const lines = async function* (this: UndoUpdateHandler): AsyncGenerator<Uint8Array> {
