@@ -105,7 +105,7 @@ function provedBy({ size, sealedAt, key, givenKey, witnesses = [], inAll, regist
 
 /** A statement to quote: what was compared with what, the result, and what it does not cover. */
 export function statement(verdict: Verdict, what: Compared = 'This file'): string {
-  const { ok, checkpoint, newerEvents, reason, unprovedPersonal } = verdict;
+  const { ok, checkpoint, newerEvents, firstWrongPosition, reason, unprovedPersonal } = verdict;
   if (!checkpoint) return `Nothing was compared: ${reason}`;
   if (isForeign(verdict)) return FOREIGN;
   const { organizationId, size, position, inAll, register } = checkpoint;
@@ -113,7 +113,10 @@ export function statement(verdict: Verdict, what: Compared = 'This file'): strin
   let rest = ` The checkpoint, ${signedBy(checkpoint)}, reaches position ${position}.`;
   if (inAll)
     rest += ` It is number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}.`;
-  if (!ok) return `${what} does not match ${note}: ${reason}${rest}`;
+  if (!ok) {
+    const outcome = firstWrongPosition === null ? 'could not be verified against' : 'does not match';
+    return `${what} ${outcome} ${note}: ${reason}${rest}`;
+  }
   if (unprovedPersonal > 0)
     rest += ` Nothing proves the readable personal data of ${count(unprovedPersonal)} events, which have no personalDigest.`;
   if (register)

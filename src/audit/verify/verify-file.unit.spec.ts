@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { eventDigest, type JsonObject } from '#libs/event-store';
-import { canonical, type Verdict, verifyExport } from '#libs/verify';
+import { canonical, statement, type Verdict, verifyExport } from '#libs/verify';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { WitnessKey } from '../witness/witness.js';
 import { isLong, longIt, someOf } from '../../../test/length.js';
@@ -755,6 +755,14 @@ describe('a checkpoint that witnesses have cosigned', () => {
     }
     expect(await verdictOn(note, keys.slice(0, 2))).toMatchObject({ ok: true });
     expect((await verdictOn(note, [])).checkpoint).not.toHaveProperty('witnesses');
+  });
+
+  it('is not said to differ from the file if only the register does not cover it', async () => {
+    const verdict = await verdictOn(note, keys.slice(0, 2));
+    const reason = 'The register does not cover the checkpoint.';
+    expect(statement({ ...verdict, ok: false, code: 'register', reason })).toMatch(
+      /^This file could not be verified against the checkpoint of 3 events of organization \S+: The register does not cover/,
+    );
   });
 
   it.each<[string, () => Promise<Verdict>]>([
