@@ -10,7 +10,7 @@ export interface Programs {
   postgres: string;
 }
 
-/** An account of the operating system. */
+/** An operating system account. */
 export interface Account {
   uid: number;
   gid: number;

@@ -68,7 +68,7 @@ const COMMON = {
       'The response was not ready in time. The change may or may not have been applied. Retry, with the same Idempotency-Key if the request had one.',
     SHUTTING_DOWN: 'This instance is shutting down. Retry: other instances are serving.',
     RECORD_BUSY:
-      'Too many parallel requests are changing this record. Wait a second, and then send fewer in parallel.',
+      'Too many parallel requests are changing this record. Wait a second, and then send fewer requests in parallel.',
     STORAGE_UNREACHABLE:
       'The image storage is unreachable, or rejects files. Everything else works. Retry later.',
     TIMED_OUT: 'The database took too long. Request less data.',

@@ -101,7 +101,7 @@ export const EVENT_SCHEMAS: Record<string, Schema> = {
   'TagCreated': {"description":"The tag was created.","type":"object","properties":{"description":{"type":["string","null"]},"name":{"type":"string"}},"required":["description","name"]},
   'TagDeleted': {"description":"The tag was deleted.","type":"object","properties":{},"required":[]},
   'TagUpdated': {"description":"The tag was updated.","type":"object","properties":{"description":{"type":"string"}},"required":["description"]},
-  'ThankYouMailRetried': {"description":"A thank-you email is sent again.","type":"object","properties":{"petitionId":{"type":"string"},"signatureId":{"type":"string"},"attempts":{"type":"number"}},"required":["petitionId","signatureId","attempts"]},
+  'ThankYouMailRetried': {"description":"A thank-you email was sent again.","type":"object","properties":{"petitionId":{"type":"string"},"signatureId":{"type":"string"},"attempts":{"type":"number"}},"required":["petitionId","signatureId","attempts"]},
   'WebhookCreated': {"description":"The webhook was created.","type":"object","properties":{"url":{"type":"string"},"description":{"type":["string","null"]},"eventTypes":{"type":["array","null"],"items":{"type":"string"},"description":"null: all types."},"personalData":{"type":"boolean","description":"Whether deliveries contain personal data: whether its creator had the scope `history:read`."}},"required":["url","description","eventTypes","personalData"]},
   'WebhookDeleted': {"description":"The webhook was deleted.","type":"object","properties":{},"required":[]},
   'WebhookDisabled': {"description":"The webhook was disabled.","type":"object","properties":{"failingSince":{"type":"string","description":"Every delivery has failed since."}},"required":["failingSince"]},

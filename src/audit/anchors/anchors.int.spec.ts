@@ -104,7 +104,7 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
 
   it.each<[string, (1 | 2)[], Checkpoint, RegExp]>([
     [
-      'another history of as many events',
+      'another history with the same number of events',
       [1],
       checkpoint(1, 'fork'),
       /does not begin with the 1 anchored events/,
