@@ -283,7 +283,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     expect(fileIn(further)).toBe(at(`${path}/export`));
   });
 
-  it('headings sort the list, and say how it is sorted', async () => {
+  it('headings sort the list, and show how it is sorted', async () => {
     const heads = (text: string) =>
       [...text.matchAll(/<th role="columnheader"[^>]*?(?: aria-sort="(\w+)")?><a href="([^"]+)">/g)].map(
         ([, direction, href]) => ({ direction, href: href!.replaceAll('&amp;', '&') }),

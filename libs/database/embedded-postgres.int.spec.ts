@@ -226,7 +226,7 @@ describe('embedded PostgreSQL', () => {
   ])('starts although postmaster.pid %s', async (_, content) => {
     const file = join(directory, 'postgres/data/postmaster.pid');
     await writeFile(file, content, { flag: 'wx' });
-    // An empty file counts as abandoned only after some seconds.
+    // An empty file counts as abandoned only after a few seconds.
     await utimes(file, new Date(0), new Date(0));
     expect(await query((await start()).url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });

@@ -104,7 +104,7 @@ function open(target: RedisTarget): RedisConnection {
     clusterRetryStrategy: retryStrategy,
     redisOptions: { ...node, ...identity },
     slotsRefreshTimeout: CONNECT_TIMEOUT,
-    // Shorter than the timeout of a request. The keys of a moving slot are in two places for some milliseconds, and a
+    // Shorter than the timeout of a request. The keys of a moving slot are in two places for a few milliseconds, and a
     // connection that is being opened accepts no commands yet.
     retryDelayOnTryAgain: 25,
     retryDelayOnFailover: 25,

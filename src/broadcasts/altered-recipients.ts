@@ -45,7 +45,7 @@ export async function findAlteredRecipients(sql: Sql, days: number): Promise<str
   return `The recipients of broadcast ${first.id} of organization ${first.organization_id}${more} ${what}.`;
 }
 
-// Recipients are deleted after some days, so older ones are left out, with an hour to spare.
+// Recipients are deleted after a number of days, so older ones are left out, with an hour to spare.
 const COMPARED = `
   SELECT b.organization_id, b.id,
     ($3 = 0 OR started.recorded_at > clock_timestamp() - make_interval(days => $3) + interval '1 hour') AS are_kept,

@@ -13,7 +13,7 @@ const imports = recordPages<StoredImport>({
   find: ({ address, api }) => api.find(ImportJobs).find(api.organizationId, address.params.import!),
 });
 
-/** The page that says what the undo of an import deletes, and starts it. */
+/** The page that shows what the undo of an import deletes, and starts it. */
 export const undoPage = imports.step('undo', {
   ask: async ({ words, api }, found) => {
     const { undo } = words.contacts.imports;
