@@ -76,7 +76,7 @@ it(
       async () => expect(await counted(page)).toEqual({ signatures: signed, pendingSignatures: 0 }),
       120,
     );
-    // Confirming is too late now.
+    // It is now too late to confirm.
     await inTurns(late, (email) => people.post(links.get(email)!, {}));
     expect(await counted(page)).toEqual({ signatures: signed, pendingSignatures: 0 });
     for (const email of [late[0]!, late.at(-1)!]) {
