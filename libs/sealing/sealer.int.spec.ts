@@ -564,7 +564,7 @@ describe('the log of all organizations', () => {
       `UPDATE signed_notes SET note = (SELECT note FROM newer) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
     ],
   ])(
-    'signs nothing after %s; organizations continue, and it does after the repair',
+    'signs nothing after %s until the repair, while organizations continue',
     async (_, forge, mend) => {
       const ofAll = `WHERE organization_id = '${ALL_ORGANIZATIONS}'`;
       const keep = async (note: string, seal: string) => {

@@ -94,7 +94,11 @@ it('remembers a checkpoint that continues the last one, and reads few tiles', as
 it.each<[string, typeof shown, RegExp]>([
   ['a fork', { size: 700, fork: 300 }, /does not begin with the 600 events/],
   ['a fork of one event, long ago', { size: 601, fork: 0 }, /does not begin with the 600 events/],
-  ['another history with the same number of events', { size: 600, fork: 599 }, /two different histories of 600/],
+  [
+    'another history with the same number of events',
+    { size: 600, fork: 599 },
+    /two different histories of 600/,
+  ],
   ['fewer events', { size: 599 }, /599 events, but showed one of 600/],
   [
     'another position of the same events',

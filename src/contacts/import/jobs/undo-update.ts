@@ -37,7 +37,10 @@ type UndoAnswer = { changes: number; operationIds: string[] };
     '1,000 contacts of a tag or list are changed immediately. Others are changed in the background, where each of the ' +
     '`operationIds` is the id of an import. Repeating the request is safe.',
   answers: recordSchema({
-    changes: { type: 'integer', description: 'The number of times that a contact gains or loses a tag or list.' },
+    changes: {
+      type: 'integer',
+      description: 'The number of times that a contact gains or loses a tag or list.',
+    },
     operationIds: { type: 'array', items: { type: 'string' } },
   }),
   reasons: ['IMPORT_UNFINISHED', 'UNDO_EXPIRED'],
