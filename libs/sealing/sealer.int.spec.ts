@@ -563,44 +563,41 @@ describe('the log of all organizations', () => {
       `UPDATE signed_notes SET note = NULL WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
       `UPDATE signed_notes SET note = (SELECT note FROM newer) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
     ],
-  ])(
-    'signs nothing after %s until the repair, while organizations continue',
-    async (_, forge, mend) => {
-      const ofAll = `WHERE organization_id = '${ALL_ORGANIZATIONS}'`;
-      const keep = async (note: string, seal: string) => {
-        await sql(`DROP TABLE IF EXISTS ${note}; DROP TABLE IF EXISTS ${seal}`);
-        await sql(`CREATE TABLE ${note} AS SELECT note FROM signed_notes ${ofAll}`);
-        await sql(`CREATE TABLE ${seal} AS SELECT * FROM seals ${ofAll} ORDER BY size DESC LIMIT 1`);
-      };
-      await checkpoints.lastInAll(await sealed(1));
-      await keep('older', 'older_seal');
-      const organizationId = await sealed(2);
-      await checkpoints.lastInAll(organizationId);
-      await keep('newer', 'kept');
-      const [{ note }] = await sql(`SELECT note FROM newer`);
-      const { refused } = await sealer.progress();
-      log.mockClear();
+  ])('signs nothing after %s until the repair, while organizations continue', async (_, forge, mend) => {
+    const ofAll = `WHERE organization_id = '${ALL_ORGANIZATIONS}'`;
+    const keep = async (note: string, seal: string) => {
+      await sql(`DROP TABLE IF EXISTS ${note}; DROP TABLE IF EXISTS ${seal}`);
+      await sql(`CREATE TABLE ${note} AS SELECT note FROM signed_notes ${ofAll}`);
+      await sql(`CREATE TABLE ${seal} AS SELECT * FROM seals ${ofAll} ORDER BY size DESC LIMIT 1`);
+    };
+    await checkpoints.lastInAll(await sealed(1));
+    await keep('older', 'older_seal');
+    const organizationId = await sealed(2);
+    await checkpoints.lastInAll(organizationId);
+    await keep('newer', 'kept');
+    const [{ note }] = await sql(`SELECT note FROM newer`);
+    const { refused } = await sealer.progress();
+    log.mockClear();
 
-      await sql(forge);
-      await append(organizationId, 3);
-      await sealer.seal();
-      await sealer.logAll();
-      await other.logAll();
-      await expectSealed(organizationId);
-      expect((await checkpoints.lastInAll(organizationId)).inAll).toBeUndefined();
-      const [row] = await sql(`SELECT note FROM signed_notes ${ofAll}`);
-      expect([note, null, (await sql('SELECT note FROM older'))[0].note]).toContain(row.note);
-      expect(told()).toHaveLength(1);
-      expect(await refusedAmong('all')).toBeDefined();
-      expect((await sealer.progress()).refused).toBe(refused + 1);
-      expect(await sealer.mend(ALL_ORGANIZATIONS)).toEqual(expect.any(String));
+    await sql(forge);
+    await append(organizationId, 3);
+    await sealer.seal();
+    await sealer.logAll();
+    await other.logAll();
+    await expectSealed(organizationId);
+    expect((await checkpoints.lastInAll(organizationId)).inAll).toBeUndefined();
+    const [row] = await sql(`SELECT note FROM signed_notes ${ofAll}`);
+    expect([note, null, (await sql('SELECT note FROM older'))[0].note]).toContain(row.note);
+    expect(told()).toHaveLength(1);
+    expect(await refusedAmong('all')).toBeDefined();
+    expect((await sealer.progress()).refused).toBe(refused + 1);
+    expect(await sealer.mend(ALL_ORGANIZATIONS)).toEqual(expect.any(String));
 
-      await sql(mend);
-      expect(await sealer.mend(ALL_ORGANIZATIONS)).toBeUndefined();
-      await expectInAll(organizationId);
-      expect((await sealer.progress()).refused).toBe(refused);
-    },
-  );
+    await sql(mend);
+    expect(await sealer.mend(ALL_ORGANIZATIONS)).toBeUndefined();
+    await expectInAll(organizationId);
+    expect((await sealer.progress()).refused).toBe(refused);
+  });
 
   it('rebuilds its damaged tiles from its leaves', async () => {
     await sql(`UPDATE seal_tiles SET hashes = sha256(hashes) WHERE organization_id = $1 AND level = 0`, [
