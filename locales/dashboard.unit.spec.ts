@@ -57,3 +57,13 @@ it('no German text is left in English', () => {
   });
   expect(same.map(([name]) => name)).toEqual([]);
 });
+
+it.each(['de', 'fr'])(
+  'on public pages in %s, no line ends within E-Mail: its hyphen does not break',
+  (language) => {
+    const { site, unsubscribe } = LOCALES[language]!;
+    const all = textsIn({ site, unsubscribe }).map(([name, text]): [string, string] => [name, saidBy(text)]);
+    expect(all.filter(([, text]) => /\be‑mail/i.test(text)).length).toBeGreaterThan(5);
+    expect(all.filter(([, text]) => /\be-mail/i.test(text))).toEqual([]);
+  },
+);

@@ -824,7 +824,7 @@ describe('against fraud', () => {
 });
 
 describe('consent', () => {
-  const TEXT = 'Flüsse & Söhne darf mich per E-Mail auf dem Laufenden halten';
+  const TEXT = 'Flüsse & Söhne darf mich per E‑Mail auf dem Laufenden halten';
   const FROM = '203.0.113.7';
 
   /** A petition of an organization whose language is German. */

@@ -47,7 +47,7 @@ it('shows the sender and one button in the organization’s language, and openin
   const { status, headers, text } = await page(linkFor(contactId));
   expect(status).toBe(200);
   expect(text).toContain('<html lang="de">');
-  expect(text).toContain('keine E-Mails mehr von Rivers &amp; &lt;Sons&gt;');
+  expect(text).toContain('keine E‑Mails mehr von Rivers &amp; &lt;Sons&gt;');
   expect(text).toMatch(
     /<form method="post">[^]*<button name="action" value="unsubscribe">Abmelden<\/button>/,
   );
@@ -107,8 +107,8 @@ it('records what the person saw, and in which language', async () => {
   await press(link, 'List-Unsubscribe=One-Click');
   const { data } = (await client.get('contact.list-consents', { contactId })).body;
   const page = { source: 'Unsubscribe page', language: 'de', ip: expect.stringMatching(/^(127|::1)/) };
-  const off = 'Möchten Sie keine E-Mails mehr von Rivers & <Sons> erhalten? Abmelden';
-  const on = 'Sie erhalten keine E-Mails mehr von Rivers & <Sons>. Versehentlich abgemeldet? Wieder anmelden';
+  const off = 'Möchten Sie keine E‑Mails mehr von Rivers & <Sons> erhalten? Abmelden';
+  const on = 'Sie erhalten keine E‑Mails mehr von Rivers & <Sons>. Versehentlich abgemeldet? Wieder anmelden';
   expect(data).toMatchObject([
     { given: false, source: 'List-Unsubscribe', text: null, language: null, ip: null },
     { given: true, ...page, text: on },

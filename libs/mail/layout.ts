@@ -40,7 +40,7 @@ const FILLER = '\u034f\u200c\u00a0'.repeat(100);
 function styleOf(colour: string | null, hasColours: boolean): string {
   const { light, dark } = accentsOf(colour);
   const sheet = hasColours
-    ? ''
+    ? '.sheet{color-scheme:light}'
     : `.sheet{background-color:#1f2229!important;color:#e8eaed!important}
 .sheet a{color:${dark.accent}!important}
 .sheet .action{background-color:${dark.accent}!important;border-color:${dark.accent}!important}
@@ -58,8 +58,11 @@ ${sheet}
 .sheet{padding-left:20px!important;padding-right:20px!important}
 .sheet.wide{padding-left:0!important;padding-right:0!important}
 .sheet table{width:100%!important}
-.sheet table.action{width:auto!important}
+.sheet table.action,.sheet table.content{width:auto!important}
 .sheet td,.sheet th{width:auto!important}
+}
+@media (max-width:480px){
+.sheet .column{display:block!important;box-sizing:border-box!important;width:100%!important;max-width:100%!important}
 }`;
 }
 
@@ -101,7 +104,7 @@ export function mailDocument({
           ${preheader === '' ? null : html`<div style="${hidden}">${preheader}${FILLER}</div>`}
           <table class="page" ${trusted(table)} bgcolor="#f3f4f6" style="background-color:#f3f4f6">
             <tr>
-              <td align="center" style="padding:24px 8px">
+              <td align="center" style="padding:24px ${isWide ? '0' : '8px'}">
                 ${outlook(`<table role="presentation" width="${WIDTH}" align="center" cellpadding="0" cellspacing="0" border="0"><tr><td>`)}
                 <table ${trusted(table)} style="max-width:${WIDTH}px">
                   ${brand && !isWide ? HeadOf(brand) : null}

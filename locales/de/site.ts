@@ -41,10 +41,10 @@ export const site: SiteWords = {
   paper: {
     title: 'Unterschriftenliste',
     name: 'Vor- und Nachname',
-    agree: 'E-Mails (✓)',
+    agree: 'E‑Mails (✓)',
     signature: 'Unterschrift',
     online: (url) => `Sie können auch online unterschreiben: ${url}`,
-    agreeTo: 'Mit einem Häkchen in der Spalte „E-Mails“ stimmen Sie zu:',
+    agreeTo: 'Mit einem Häkchen in der Spalte „E‑Mails“ stimmen Sie zu:',
   },
   closes: (date) => `Sie können bis zum ${date} unterschreiben.`,
   closed: {
@@ -60,7 +60,7 @@ export const site: SiteWords = {
   fields: {
     firstName: 'Vorname',
     lastName: 'Nachname',
-    email: 'E-Mail-Adresse',
+    email: 'E‑Mail-Adresse',
     zip: 'Postleitzahl',
     city: 'Ort',
     region: 'Bundesland oder Region',
@@ -80,7 +80,7 @@ export const site: SiteWords = {
     FIRST_NAME: 'Ja, mit meinem Vornamen',
     FULL_NAME: 'Ja, mit meinem Vor- und Nachnamen',
   },
-  subscribe: (organization) => `${organization} darf mich per E-Mail auf dem Laufenden halten`,
+  subscribe: (organization) => `${organization} darf mich per E‑Mail auf dem Laufenden halten`,
   honeypot: 'Bitte lassen Sie dieses Feld leer',
   data: (organization) =>
     `Wir schicken Ihnen einen Link zur Bestätigung. Ihre Daten erhält nur ${organization}. Wenn Sie Ihre Unterschrift nicht bestätigen, werden Ihre Daten nach sieben Tagen gelöscht.`,
@@ -88,8 +88,8 @@ export const site: SiteWords = {
   faults: {
     title: 'Bitte prüfen Sie Ihre Angaben',
     prefix: 'Fehler: ',
-    email: 'Geben Sie eine gültige E-Mail-Adresse ein, zum Beispiel name@example.org',
-    emailMissing: 'Geben Sie Ihre E-Mail-Adresse ein',
+    email: 'Geben Sie eine gültige E‑Mail-Adresse ein, zum Beispiel name@example.org',
+    emailMissing: 'Geben Sie Ihre E‑Mail-Adresse ein',
     firstNameMissing: 'Geben Sie Ihren Vornamen ein',
     lastNameMissing: 'Geben Sie Ihren Nachnamen ein',
     zipMissing: 'Geben Sie Ihre Postleitzahl ein',
@@ -119,7 +119,7 @@ export const site: SiteWords = {
     text: 'Jede Unterschrift hilft. Wer sollte noch davon erfahren?',
   },
   shareBy: {
-    mail: 'E-Mail',
+    mail: 'E‑Mail',
     address: 'Link zum Teilen',
     copy: 'Kopieren',
     copied: 'Kopiert',
@@ -144,7 +144,7 @@ export const site: SiteWords = {
     open: (webmail) => `${webmail} öffnen`,
     wrong: 'Stimmt die Adresse nicht?',
     sendAgain: 'Link an diese Adresse schicken',
-    hint: 'Nach einigen Minuten noch keine E-Mail? Sehen Sie im Spam-Ordner nach oder unterschreiben Sie noch einmal mit derselben Adresse.',
+    hint: 'Nach einigen Minuten noch keine E‑Mail? Sehen Sie im Spam-Ordner nach oder unterschreiben Sie noch einmal mit derselben Adresse.',
   },
   signed: { title: 'Vielen Dank für Ihre Unterschrift', text: 'Ihre Unterschrift zählt.' },
   personal: {
@@ -174,7 +174,7 @@ export const site: SiteWords = {
   },
   unknownLink: {
     title: 'Dieser Link funktioniert nicht',
-    text: 'Möglicherweise ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal oder unterschreiben Sie erneut.',
+    text: 'Möglicherweise ist er unvollständig. Öffnen Sie den Link in der E‑Mail noch einmal oder unterschreiben Sie erneut.',
   },
   notFound: {
     title: 'Seite nicht gefunden',
@@ -205,7 +205,7 @@ export const site: SiteWords = {
       text: 'Wir haben Ihnen einen Link geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Anmeldung.',
       to: (email) =>
         `Wir haben einen Link an ${email} geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Anmeldung.`,
-      hint: 'Nach einigen Minuten noch keine E-Mail? Sehen Sie im Spam-Ordner nach oder senden Sie das Formular noch einmal mit derselben Adresse ab.',
+      hint: 'Nach einigen Minuten noch keine E‑Mail? Sehen Sie im Spam-Ordner nach oder senden Sie das Formular noch einmal mit derselben Adresse ab.',
     },
     signed: { title: 'Vielen Dank', text: 'Sie sind angemeldet.' },
     confirm: {
@@ -221,7 +221,7 @@ export const site: SiteWords = {
     },
     unknownLink: {
       title: 'Dieser Link funktioniert nicht',
-      text: 'Möglicherweise ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal oder füllen Sie das Formular erneut aus.',
+      text: 'Möglicherweise ist er unvollständig. Öffnen Sie den Link in der E‑Mail noch einmal oder füllen Sie das Formular erneut aus.',
     },
     tooMany: {
       title: 'Zu viele Anmeldungen aus Ihrem Netzwerk',

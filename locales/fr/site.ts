@@ -40,10 +40,10 @@ export const site: SiteWords = {
   paper: {
     title: 'Feuille de signatures',
     name: 'Prénom et nom',
-    agree: 'E-mails (✓)',
+    agree: 'E‑mails (✓)',
     signature: 'Signature',
     online: (url) => `Vous pouvez aussi signer en ligne : ${url}`,
-    agreeTo: 'En cochant la case « E-mails », vous acceptez ceci :',
+    agreeTo: 'En cochant la case « E‑mails », vous acceptez ceci :',
   },
   closes: (date) => `Vous pouvez signer jusqu’au ${date}.`,
   closed: {
@@ -59,7 +59,7 @@ export const site: SiteWords = {
   fields: {
     firstName: 'Prénom',
     lastName: 'Nom',
-    email: 'Adresse e-mail',
+    email: 'Adresse e‑mail',
     zip: 'Code postal',
     city: 'Ville',
     region: 'Région',
@@ -79,7 +79,7 @@ export const site: SiteWords = {
     FIRST_NAME: 'Oui, avec mon prénom',
     FULL_NAME: 'Oui, avec mon prénom et mon nom',
   },
-  subscribe: (organization) => `${organization} peut m’envoyer des nouvelles par e-mail`,
+  subscribe: (organization) => `${organization} peut m’envoyer des nouvelles par e‑mail`,
   honeypot: 'Laissez ce champ vide',
   data: (organization) =>
     `Nous vous enverrons un lien pour confirmer votre signature. Vos données ne sont transmises qu’à ${organization}. Sans confirmation, elles sont supprimées au bout de sept jours.`,
@@ -87,8 +87,8 @@ export const site: SiteWords = {
   faults: {
     title: 'Veuillez vérifier votre saisie',
     prefix: 'Erreur : ',
-    email: 'Saisissez une adresse e-mail valide, par exemple nom@example.org',
-    emailMissing: 'Saisissez votre adresse e-mail',
+    email: 'Saisissez une adresse e‑mail valide, par exemple nom@example.org',
+    emailMissing: 'Saisissez votre adresse e‑mail',
     firstNameMissing: 'Saisissez votre prénom',
     lastNameMissing: 'Saisissez votre nom',
     zipMissing: 'Saisissez votre code postal',
@@ -119,7 +119,7 @@ export const site: SiteWords = {
     text: 'Chaque signature compte. À qui pourriez-vous en parler ?',
   },
   shareBy: {
-    mail: 'E-mail',
+    mail: 'E‑mail',
     address: 'Lien vers la pétition',
     copy: 'Copier',
     copied: 'Copié',
@@ -138,7 +138,7 @@ export const site: SiteWords = {
   },
   asked: {
     title: 'Vérifiez votre boîte de réception',
-    text: 'Nous vous avons envoyé un lien par e-mail. Ouvrez-le et confirmez votre signature pour qu’elle compte.',
+    text: 'Nous vous avons envoyé un lien par e‑mail. Ouvrez-le et confirmez votre signature pour qu’elle compte.',
     to: (email) =>
       `Nous avons envoyé un lien à ${email}. Ouvrez-le et confirmez votre signature pour qu’elle compte.`,
     open: (webmail) => `Ouvrir ${webmail}`,
@@ -175,7 +175,7 @@ export const site: SiteWords = {
   },
   unknownLink: {
     title: 'Ce lien ne fonctionne pas',
-    text: 'Il est peut-être incomplet. Ouvrez à nouveau le lien reçu par e-mail ou signez une nouvelle fois.',
+    text: 'Il est peut-être incomplet. Ouvrez à nouveau le lien reçu par e‑mail ou signez une nouvelle fois.',
   },
   notFound: {
     title: 'Page introuvable',
@@ -221,7 +221,7 @@ export const site: SiteWords = {
     },
     unknownLink: {
       title: 'Ce lien ne fonctionne pas',
-      text: 'Il est peut-être incomplet. Ouvrez à nouveau le lien reçu par e-mail ou remplissez une nouvelle fois le formulaire.',
+      text: 'Il est peut-être incomplet. Ouvrez à nouveau le lien reçu par e‑mail ou remplissez une nouvelle fois le formulaire.',
     },
     tooMany: {
       title: 'Trop d’inscriptions depuis votre réseau',

@@ -32,7 +32,7 @@ const LONGEST_LINK = 2_000;
 
 const CELL = ['align', 'valign', 'width', 'height', 'bgcolor', 'colspan', 'rowspan', 'style'];
 const LENGTH =
-  /^-?[\d.]+(px|em|rem|%|pt|cm)?( (-?[\d.]+(px|em|rem|%|pt|cm)?|auto)){0,3}$|^auto( [\w.%-]+){0,3}$/;
+  /^-?[\d.]+(px|r?em|ex|ch|%|pt|cm|mm|in)?( (-?[\d.]+(px|r?em|ex|ch|%|pt|cm|mm|in)?|auto)){0,3}$|^auto( [\w.%-]+){0,3}$/;
 const COLOUR = /^(#[\da-f]{3,8}|[a-z]+|(rgb|hsl)a?\([\d.,%/ a-z-]+\))$/i;
 /** Colours, lengths and gradients, but nothing that loads a file. */
 const PAINT = /^(?:[\w\s#%.,/-]|\)|(?:rgba?|hsla?|(?:repeating-)?(?:linear|radial|conic)-gradient)\()+$/i;
@@ -80,6 +80,9 @@ const ALLOWED_STYLES = {
   display: [/^(none|block|inline|inline-block|table|table-cell|table-row)$/],
 };
 
+/** A media query for widths, with its rules. */
+const FOR_WIDTHS =
+  /@media[^{}]{0,100}\((min|max)-width:\s*(\d+)px\)[^{}]{0,100}\{((?:[^{}]*\{[^{}]*\})*)\s*\}/g;
 /** Elements of documents and later HTML become blocks, which all mail programs show. */
 const BLOCKS = ['body', 'header', 'footer', 'main', 'section', 'article', 'aside', 'nav', 'address'];
 
@@ -98,7 +101,8 @@ export function mailHtml(
   colour: string | null = null,
   countedAt: string | null = null,
 ): { html: string; text: string; hidden: string; look: Look; links: string[] } {
-  const { children } = parseDocument(sanitized(inlined(unsafe), merges));
+  const { html: styled, columns } = onWidePages(unsafe);
+  const { children } = parseDocument(sanitized(inlined(styled), merges, columns));
   const hidden = elementsIn(children).filter(isHidden);
   for (const element of hidden) DomUtils.removeElement(element);
   const shown = elementsIn(children);
@@ -108,15 +112,14 @@ export function mailHtml(
   }
   const look = {
     hasColours: shown.some((element) => colourOf(element) !== undefined || groundOf(element) !== undefined),
-    isWide: shown.some((element) => element.name === 'table' && widthOf(element) > NARROW),
+    isWide: shown.some(isOwnPage),
   };
   makeReadable(children, INK, PAPER);
   for (const link of shown.filter(({ name, attribs }) => name === 'a' && attribs.title === 'button'))
     makeButton(link, colour);
-  const tables = shown.filter(isTableOfData);
-  for (const table of tables) table.attribs.class = 'data';
+  for (const table of shown.filter(isTableOfData)) table.attribs.class = 'data';
   const text = convert(serialized(children), TEXT);
-  for (const table of tables) delete table.attribs.class;
+  for (const table of shown.filter(({ name }) => name === 'table')) markWidth(table);
   const links = countLinks(elementsIn(children), merges, countedAt);
   return {
     html: serialized(children),
@@ -175,8 +178,32 @@ function inlined(html: string): string {
   }
 }
 
+/**
+ * Media queries get lost with the style sheets, so the page gets the look that it has on wide screens.
+ *
+ * @returns `columns`: the classes of elements that fill the width of a phone. The layout stacks them there.
+ */
+function onWidePages(html: string): { html: string; columns: Set<string> } {
+  const columns = new Set<string>();
+  const wide = (query: string, bound: string, width: string, rules: string) => {
+    if (bound === 'min' && Number(width) > MAX_WIDTH) return query;
+    const hasColumns = bound === 'min' ? /(?:^|[\s;])width:\s*[\d.]+%/ : /(?:^|[\s;])width:\s*100%/;
+    for (const [, selectors = '', declarations = ''] of rules.matchAll(/([^{}]*)\{([^{}]*)\}/g))
+      if (hasColumns.test(declarations))
+        for (const selector of selectors.split(',')) columns.add(/\.([\w-]+)\s*$/.exec(selector)?.[1] ?? '');
+    return bound === 'min' ? rules : query;
+  };
+  const [before = '', ...sheets] = html.split(/(?=<style\b[^<>]*>)/i);
+  const shown = sheets.map((sheet) => {
+    const end = sheet.search(/<\/style/i);
+    return end === -1 ? sheet : sheet.slice(0, end).replace(FOR_WIDTHS, wide) + sheet.slice(end);
+  });
+  return { html: [before, ...shown].join(''), columns };
+}
+
 /** Removes everything that runs, loads automatically (except images), or disguises itself. */
-function sanitized(html: string, merges: Hidden): string {
+function sanitized(html: string, merges: Hidden, columns: Set<string>): string {
+  let linkColour: string | undefined;
   return sanitizeHtml(html, {
     allowedTags: [
       ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'div', 'span', 'br', 'hr', 'blockquote', 'pre', 'code'],
@@ -199,16 +226,23 @@ function sanitized(html: string, merges: Hidden): string {
       col: CELL,
       ol: ['start', 'type'],
     },
+    allowedClasses: { '*': ['column'] },
     allowedStyles: { '*': ALLOWED_STYLES },
     allowedSchemes: ['http', 'https', 'mailto', 'tel'],
     allowedSchemesByTag: { img: ['http', 'https'] },
     allowProtocolRelative: false,
     nestingLimit: MAX_DEPTH,
     transformTags: {
-      '*'(tagName, { bgcolor, style = '', ...attribs }) {
+      '*'(tagName, { bgcolor, text, link, style = '', class: classes = '', ...attribs }) {
         const isBlock = BLOCKS.includes(tagName);
-        const ground = bgcolor !== undefined && isBlock ? `background-color:${bgcolor};` : '';
-        const safe = ground + styleWithoutFiles(style, merges);
+        if (tagName === 'body') linkColour = link;
+        const colour = tagName === 'a' ? linkColour : text;
+        const safe =
+          (bgcolor !== undefined && isBlock ? `background-color:${bgcolor};` : '') +
+          (colour === undefined ? '' : `color:${colour};`) +
+          styleWithoutFiles(style, merges);
+        const isColumn =
+          ['div', 'td', 'th'].includes(tagName) && classes.split(/\s+/).some((name) => columns.has(name));
         return {
           tagName: isBlock ? 'div' : tagName,
           attribs: {
@@ -222,6 +256,7 @@ function sanitized(html: string, merges: Hidden): string {
             ),
             ...(bgcolor === undefined ? {} : { bgcolor }),
             ...(safe === '' ? {} : { style: safe }),
+            ...(isColumn ? { class: 'column' } : {}),
           },
         };
       },
@@ -275,18 +310,43 @@ function encode({ attribs, children }: Element, merges: Hidden): void {
 
 /** In pixels; 0: unknown. */
 function widthOf(element: Element): number {
-  const { width = '' } = element.attribs;
-  const [, pixels] = /^([\d.]+)(?:px)?$/.exec(styleOf(element).get('width') ?? width) ?? [];
+  return pixelsIn(styleOf(element).get('width') ?? element.attribs.width);
+}
+
+function mostWidthOf(element: Element): number {
+  return pixelsIn(styleOf(element).get('max-width'));
+}
+
+function pixelsIn(length = ''): number {
+  const [, pixels] = /^([\d.]+)(?:px)?$/.exec(length) ?? [];
   return Number(pixels ?? 0);
 }
 
-/** Limits the width of images and tables to that of the page. The height of an image follows its width. */
+/** Whether an element is a page with its own space and background, so that the layout adds none. */
+function isOwnPage(element: Element): boolean {
+  return (
+    (element.name === 'table' && widthOf(element) > NARROW) ||
+    (mostWidthOf(element) >= MAX_WIDTH && element.name !== 'img' && groundOf(element) !== undefined)
+  );
+}
+
+/** Phones show tables in the width of the page, except tables without a width. */
+function markWidth(table: Element): void {
+  delete table.attribs.class;
+  if ((styleOf(table).get('width') ?? table.attribs.width) === undefined) table.attribs.class = 'content';
+}
+
+/** Limits the width of images, tables and cells to that of the page. The height of an image follows its width. */
 function fit(element: Element): void {
   // The name of a file of ours is its width.
   const [, own] = /\/images\/[\w-]+\/(\d+)\.(?:jpg|png)$/.exec(element.attribs.src ?? '') ?? [];
   if (own !== undefined && widthOf(element) === 0)
     element.attribs.width = String(Math.min(Number(own), MAX_WIDTH));
-  if (element.name !== 'img' && element.name !== 'table') return;
+  if (element.name === 'pre') setStyle(element, 'white-space', 'pre-wrap');
+  if (!['img', 'table', 'td', 'th'].includes(element.name)) return;
+  // The limit of an image would let it leave a narrow page.
+  if (element.name === 'img' && mostWidthOf(element) >= (widthOf(element) || NARROW))
+    setStyle(element, 'max-width', '100%');
   if (widthOf(element) <= MAX_WIDTH) return;
   element.attribs.width = String(MAX_WIDTH);
   if (element.name === 'img') delete element.attribs.height;
@@ -348,35 +408,57 @@ function makeButton(link: Element, colour: string | null): void {
   DomUtils.replaceElement(isOnly ? parent : link, children.find(isElement)!);
 }
 
-/** Tables that arrange the content have neither borders nor headings. Tags between their rows belong to no cell. */
+/**
+ * Tables that arrange the content contain other tables, or have neither headings nor cells with borders. Tags between their rows
+ * belong to no cell.
+ */
 function isTableOfData(table: Element): boolean {
   if (table.name !== 'table') return false;
+  const inside = elementsIn(table.children);
+  const cells = inside.filter(({ name }) => name === 'th' || name === 'td');
   const isData =
     Number(table.attribs.border ?? 0) > 0 ||
-    DomUtils.findOne(({ name }) => name === 'th', table.children) !== null;
-  const rows = elementsIn([table]).filter(({ name }) => /^(table|thead|tbody|tfoot|tr)$/.test(name));
+    cells.some(({ name }) => name === 'th') ||
+    (cells.length > 1 &&
+      cells.every((cell) => /(?:^|;)\s*border(?:-left)?:\s*[^0n\s]/.test(cell.attribs.style ?? '')));
+  const rows = [table, ...inside].filter(({ name }) => /^(table|thead|tbody|tfoot|tr)$/.test(name));
   const between = rows.flatMap(({ children }) => children).filter((node) => 'data' in node);
-  return isData && between.every((node) => DomUtils.textContent(node).trim() === '');
+  return (
+    isData &&
+    inside.every(({ name }) => name !== 'table') &&
+    between.every((node) => DomUtils.textContent(node).trim() === '')
+  );
 }
 
 /** Converts the HTML to plain text, with each address after its link text. */
 const TEXT: Parameters<typeof convert>[1] = {
   wordwrap: false,
-  tables: ['.data'],
   formatters: {
     alt(element, _walk, builder) {
       const { alt = '' } = element.attribs as { alt?: string };
       if (alt.trim() !== '') builder.addInline(alt);
+    },
+    data(table, walk, builder, options) {
+      const captions = table.children.filter(({ name }: { name?: string }) => name === 'caption');
+      if (captions.length > 0) builder.openBlock({ leadingLineBreaks: 2 });
+      walk(captions, builder);
+      if (captions.length > 0) builder.closeBlock({ trailingLineBreaks: 1 });
+      builder.options.formatters.dataTable!(table, walk, builder, options);
     },
   },
   selectors: [
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
     {
       selector: 'a',
-      options: { hideLinkHrefIfSameAsText: true, linkBrackets: ['<', '>'] as [string, string] },
+      options: {
+        hideLinkHrefIfSameAsText: true,
+        linkBrackets: ['<', '>'] as [string, string],
+        // Without the subject and the text of a message.
+        pathRewrite: (address: string) => address.replace(/^([^?:/]+@[^?]+)\?.*/s, '$1'),
+      },
     },
     { selector: 'img', format: 'alt' },
-    ...['td', 'th'].map((selector) => ({ selector, format: 'block' })),
-    { selector: 'table', options: { uppercaseHeaderCells: false } },
+    ...['td', 'th', 'dt', 'dd', 'caption'].map((selector) => ({ selector, format: 'block' })),
+    { selector: 'table.data', format: 'data', options: { uppercaseHeaderCells: false } },
   ],
 };

@@ -51,6 +51,61 @@ describe('newsletters written elsewhere', () => {
     expect(text).toContain('🌊');
   });
 
+  it('keeps the buttons of Mailchimp as narrow as they are, and its pictures within the page', () => {
+    const { html, text, hidden } = newsletter('06-mailchimp-classic');
+    expect(hidden).toBe('Eleven bridges, one walk.');
+    expect(html).toMatch(
+      /<table [^>]*class="content"[^>]*>(?:<tbody>)?<tr><td align="center"[^>]*><a title="Come along"/,
+    );
+    expect(html).toMatch(/<img [^>]*width="564"[^>]* style="[^"]*max-width:100%/);
+    expect(text).toContain('The canal in October');
+    expect(text).toContain('Here is the route <https://example.org/walk>.');
+  });
+
+  it('keeps columns of MJML next to each other on wide pages, and marks them for phones', () => {
+    const { html, look } = newsletter('07-mjml-columns');
+    expect(html.match(/<div style="max-width:50%;[^"]*width:50%" class="column">/g)).toHaveLength(2);
+    expect(look.isWide).toBe(true);
+  });
+
+  it('marks cells that a style sheet stacks on phones, and shows their headings as text', () => {
+    const { html, text } = newsletter('14-foundation-sidebar');
+    expect(html.match(/<th [^>]* class="column">/g)).toHaveLength(2);
+    expect(text).toMatch(
+      /^Two petitions won\n\nThe lock .*\n\nHow we did it <https:\/\/example.org\/won>\n\nNext\n\nThe old/,
+    );
+  });
+
+  it('keeps page colours of old HTML, and captions and definitions in plain text', () => {
+    const { html, text } = newsletter('15-handwritten-2003');
+    expect(html).toMatch(/<div style="background-color:\s*#FFFFCC;color:\s*#000080/);
+    expect(html).toMatch(/<a href="http:\/\/example.org\/dates" style="color:\s*#990000/);
+    expect(text).toContain('Levels\n\nDay   Metres\nMon   2.31');
+    expect(text).toMatch(/Cusec\n+Cubic feet/);
+  });
+
+  it.each<[name: string, text: RegExp]>([
+    [
+      '08-brevo-hybrid',
+      /^Le marais au printemps\n\nLe marais respire\nLa réunion .*\n\nJ’y serai <https:\S+>\n\nÀ bientôt/,
+    ],
+    [
+      '09-substack-essay',
+      /A boat on the Atrato <https:\S+>\s+The Atrato, 2016\s+\* A guardian[^]* 1\. Mercury\n[^]*Article 1\. .*\nArticle 2\./,
+    ],
+    [
+      '10-gmail-compose',
+      /1\. Write to the clerk <clerk@example\.org>\.\n 2\. Call 030 123456 <tel:\+4930123456>[^]*> Do we know/,
+    ],
+    ['11-google-docs-paste', /Minutes \(PDF\) <https:\S+>[^]*Member {6}Vote\nR\. Haddad {3}for$/],
+    ['12-dark-invitation', /Cuándo {3}Viernes, 21:30\nDónde {4}Puente[^]*Me apunto <https/],
+    ['13-outlook-desktop', /·\s+Oxygen is up\n\nStation {4}mg\/l\nOld quay {3}9\.1\n\nChart: oxygen rises/],
+  ])('shows the links, pictures and tables of %s in plain text', (name, shown) => {
+    const { html, text } = newsletter(name);
+    expect(text.trim()).toMatch(shown);
+    expect(html).not.toMatch(/mso|<style|<title|url\(/i);
+  });
+
   it.each<[style: string, html: string, kept: RegExp, text: RegExp]>([
     [
       'font tags',
@@ -73,7 +128,7 @@ describe('newsletters written elsewhere', () => {
     [
       'a style sheet with classes, ids and !important',
       '<style>#x{color:hsl(210, 50%, 40%)} .y td{border:1px solid rgba(0,0,0,.2)!important} a{border-bottom:2px dotted}</style><p id="x">A</p><table class="y"><tr><td>B</td></tr></table>',
-      /<p style="color:\s*hsl\(210, 50%, 40%\);?">A<\/p><table><tbody>?|<table><tr><td style="border:\s*1px solid rgba\(0,0,0,.2\)/,
+      /<p style="color:\s*hsl\(210, 50%, 40%\);?">A<\/p><table class="content"><tr><td style="border:\s*1px solid rgba\(0,0,0,.2\)/,
       /A\s+B/,
     ],
     [
@@ -122,6 +177,15 @@ describe('newsletters written elsewhere', () => {
     const { html, text } = written(source);
     expect(html).toMatch(kept);
     expect(text.trim()).toMatch(plain);
+  });
+
+  it.each<[html: string, style: string]>([
+    ['<pre>a</pre>', '<pre style="white-space:pre-wrap">'],
+    ['<blockquote style="margin:0 0 0 .8ex">a</blockquote>', '<blockquote style="margin:0 0 0 .8ex">'],
+    ['<img src="https://x.example/a.png" style="max-width:700px">', 'style="max-width:100%"'],
+    ['<img src="https://x.example/a.png" width="90" style="max-width:80px">', 'style="max-width:80px"'],
+  ])('%s stays within the page', (source, style) => {
+    expect(written(source).html).toContain(style);
   });
 
   it('finds the preview text without its filler', () => {

@@ -83,6 +83,28 @@ withChromium('every email', () => {
       await page.close();
     }
   });
+
+  it.each([
+    ['07-mjml-columns', 'An hour', 'A euro'],
+    ['08-brevo-hybrid', 'Le marais au printemps', 'Le marais respire'],
+    ['14-foundation-sidebar', 'Two petitions won', 'Next'],
+  ])(
+    'shows columns next to each other at 600 pixels, and below each other at 360: %s',
+    async (name, left, right) => {
+      const html = broadcast(readFileSync(`test/newsletters/${name}.html`, 'utf8'), 'HTML');
+      for (const width of [600, 360]) {
+        const { page } = await browser.open({ width });
+        await page.route('**/*', (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
+        await page.setContent(html, { waitUntil: 'load' });
+        const find = (text: string) =>
+          page.getByText(text, { exact: true }).or(page.getByAltText(text)).first();
+        const [one, two] = await Promise.all([left, right].map((text) => find(text).boundingBox()));
+        expect([width, two!.x > one!.x + one!.width / 2]).toEqual([width, width === 600]);
+        expect([width, two!.y > one!.y + one!.height]).toEqual([width, width === 360]);
+        await page.close();
+      }
+    },
+  );
 });
 
 it('has what Outlook for Windows needs: a fixed width, sizes of images, and space and colour of buttons in cells', () => {
