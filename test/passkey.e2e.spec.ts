@@ -1,3 +1,4 @@
+import { eventually } from '#libs/testing';
 import { type CDPSession, type Page } from 'playwright-core';
 import { DASHBOARD, type DashboardWords } from '#locales';
 import { Browser, findChromium, type Look, type Window } from './browser.js';
@@ -142,8 +143,10 @@ it('rejects forms of other sites, and is not offered on an IP address', async ()
 
 it('rate-limits a client that guesses', async () => {
   const visitor = new Visitor(api.origin).impatient();
-  const statuses = await Promise.all(
-    Array.from({ length: 30 }, () => visitor.post('/dashboard/passkey', { response: '{}' })),
-  );
-  expect(statuses.map(({ status }) => status)).toContain(429);
+  const guess = () => visitor.post('/dashboard/passkey', { response: '{}' });
+  // The limit is per second, in which a busy machine may not send enough.
+  await eventually(async () => {
+    const answers = await Promise.all(Array.from({ length: 30 }, guess));
+    expect(answers.map(({ status }) => status)).toContain(429);
+  });
 });
