@@ -17,6 +17,7 @@ import {
   CopyOf,
 } from '#libs/pages';
 import { type DashboardWords } from '#locales';
+import { EditorOf } from './editor.js';
 import { Icon } from './icons.js';
 import { type Address, type FormInput, type PageContext } from './page-context.js';
 import { type Member } from './people.js';
@@ -240,17 +241,18 @@ export function TextField(form: FormInput, options: TextOptions): Html {
   );
 }
 
-type AreaOptions = FieldOptions & { max?: number; isLong?: boolean };
+/** @property markup the text is Markdown: of a public page, or of an email, which has merge fields. */
+type AreaOptions = FieldOptions & { max?: number; markup?: 'page' | 'mail' | undefined };
 
 export function AreaField(form: FormInput, options: AreaOptions): Html {
-  const { name, value, max, isLong = false } = options;
+  const { name, value, max, markup } = options;
   // Browsers ignore the first line break in a textarea.
   return FieldOf(
     fieldIn(form, options),
-    (attributes) => html`<textarea ${attributes} dir="auto"${isLong ? trusted(' class="long"') : null}${
+    (attributes) => html`<textarea ${attributes} dir="auto"${markup ? trusted(' class="long"') : null}${
       max === undefined ? null : html` maxlength="${max}"`
     }>
-${form.valueOf(name, value)}</textarea>`,
+${form.valueOf(name, value)}</textarea>${markup ? EditorOf(form.words, markup === 'mail') : null}`,
   );
 }
 

@@ -101,6 +101,20 @@ main p>a:only-child:not(.button){display:inline-block;padding:.4rem 0}
 .code{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border:1px solid var(--line);border-radius:.5rem;font-size:var(--text-1);white-space:pre-wrap}
 .secret{font-family:ui-monospace,monospace;font-weight:600}
 textarea.long{min-height:20rem}
+.editor{border:1px solid var(--edge);border-radius:.375rem;background:var(--field,var(--page))}
+.editor:focus-within{outline:2px solid var(--link);outline-offset:1px}
+.editor [role=toolbar]{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.125rem;padding:.25rem;border-bottom:1px solid var(--line);border-radius:.375rem .375rem 0 0;background:var(--sheet)}
+.editor button{min-width:2.25rem;min-height:2.25rem;padding:0 .5rem;border:0;border-radius:.25rem;background:none;color:inherit;font:inherit}
+.editor button:last-child{margin-left:auto;font-size:var(--text-1)}
+.editor button:hover,.editor button[aria-pressed=true]{background:var(--line)}
+.editor button:disabled{opacity:.4;background:none}
+.ProseMirror{min-height:20rem;padding:var(--space-3);outline:none;white-space:pre-wrap;overflow-wrap:anywhere}
+.ProseMirror>:first-child{margin-top:0}.ProseMirror li>p{margin:0}.ProseMirror img{max-width:100%}
+.ProseMirror blockquote{margin-left:0;padding-left:var(--space-3);border-left:.25rem solid var(--line)}
+.editor .ProseMirror a[title=button]{display:inline-block;padding:.5rem 1rem;border-radius:.375rem;background:var(--accent);color:var(--on-accent);text-decoration:none;font-weight:600}
+.ProseMirror-selectednode{outline:2px solid var(--link)}
+.merge{display:inline-block;max-width:100%;padding:0 .4rem;border-radius:.25rem;background:var(--line);line-height:1.4}
+.editor~.hint[role]{margin:var(--space-2) 0}
 .original{margin:0 0 var(--space-2);padding:var(--space-2) var(--space-3);border-left:.25rem solid var(--line);white-space:pre-line;overflow-wrap:anywhere}
 .preview .text>:first-child{margin-top:0}
 .preview{max-width:46rem;padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}

@@ -34,7 +34,7 @@ export function ContentField(
 ): Html {
   if (content !== null && content !== undefined && typeof content !== 'string')
     return html`<p class="hint">${foreign}</p>`;
-  return AreaField(form, { name: 'content', label, hint, value: content, isLong: true, isOptional: true });
+  return AreaField(form, { name: 'content', label, hint, value: content, markup: 'page', isOptional: true });
 }
 
 /** The typed text; empty if the form has no such field. */

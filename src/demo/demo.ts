@@ -48,7 +48,7 @@ const COMMENTS: Record<string, string> = {
 const HELP = ['Hand out leaflets', 'Collect signatures', 'Speak in public'];
 const SOURCES = ['newsletter', null, 'whatsapp', null, 'embed'];
 
-const STORY = `For three years the plant above the old bridge has let untreated water into the river whenever it rains. **It doesn't have to be this way**:
+const STORY = `For three years the plant above the old bridge has let untreated water into the river whenever it rains. **It doesn’t have to be this way**:
 the new basin has been built, but has never been switched on.
 
 ## What we have seen
@@ -57,7 +57,7 @@ the new basin has been built, but has never been switched on.
 - The bathing place at the mill is closed for the second summer.
 - The city has measured all of it and published nothing.
 
-> The basin can hold a whole night's rain. All it takes is a decision.
+> The basin can hold a whole night’s rain. All it takes is a decision.
 
 We will hand over the signatures at the next public session of the council.`;
 

@@ -196,7 +196,7 @@ async function WritingOf(
   const message = [
     text('subject', { max: 200 }),
     optionalText('preheader'),
-    like?.format === 'HTML' ? html`<p class="hint">${fields.html}</p>` : area('content', { isLong: true }),
+    like?.format === 'HTML' ? html`<p class="hint">${fields.html}</p>` : area('content', { markup: 'mail' }),
     optionalText('name', { max: 200 }),
     CheckField(context.form, {
       name: 'countClicks',
@@ -259,7 +259,7 @@ export function MergeFields(
     ]),
     ['unsubscribeUrl', mergeFields.unsubscribeUrl],
   ];
-  return html`<details>
+  return html`<details data-merge-fields>
     <summary>${mergeFields.title}</summary>
     ${Table({
       caption: mergeFields.title,

@@ -154,6 +154,8 @@ for (const list of document.querySelectorAll<HTMLElement>('[data-inserts]')) {
     button.textContent = snippet.dataset.insert!;
     button.addEventListener('click', () => {
       const text = snippet.textContent;
+      // The editor inserts it itself.
+      if (!field.dispatchEvent(new CustomEvent('insert', { detail: text, cancelable: true }))) return;
       const { selectionStart: start, selectionEnd: end, value } = field;
       const isParagraph = /^(###|!|---)/.test(text);
       const apart = (around: string) => (isParagraph && around.trim() !== '' ? '\n\n' : '');

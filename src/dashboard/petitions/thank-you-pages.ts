@@ -32,7 +32,7 @@ export const thankYouPages: PageDefinition[] = [
             value: thankYouMail?.subject,
           }),
           AreaField(form, {
-            ...{ name: 'thankYouMail.content', label: thanks.content, isOptional: true, isLong: true },
+            ...{ name: 'thankYouMail.content', label: thanks.content, isOptional: true, markup: 'mail' },
             hint: words.posts.fields.contentHint,
             value: thankYouMail?.content,
           }),

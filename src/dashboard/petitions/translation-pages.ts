@@ -133,6 +133,11 @@ type Text = {
   max: number;
 };
 
+const MARKUP: { [name in Text['name']]?: 'page' | 'mail' } = {
+  content: 'page',
+  'thankYouMail.content': 'mail',
+};
+
 /** The texts that the petition has, so they can be translated. Text in another program's format cannot be edited here. */
 function textsOf({ words }: PageContext, petition: PetitionRecord): Text[] {
   const { fields, form, thanks, translating } = words.petitions;
@@ -190,7 +195,7 @@ async function fieldsOf(context: PageContext, petition: PetitionRecord, language
         <p class="hint">${words.petitions.translating.originalIn(languageName(own, words.locale))}</p>
         <div class="original" lang="${own}" dir="auto">${text}</div>
       </div>
-      ${isLong ? AreaField(form, { ...field, isLong: name === 'content' || name === 'thankYouMail.content' }) : TextField(form, field)}
+      ${isLong ? AreaField(form, { ...field, markup: MARKUP[name] }) : TextField(form, field)}
     </div>`;
   });
 }
