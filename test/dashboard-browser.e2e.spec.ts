@@ -533,19 +533,19 @@ inBrowser('in Chromium', () => {
       await page.goto(`${home}/${path}`);
     };
     const restored = () => page.getByText(drafts.restored).count();
-    const content = () => page.getByLabel(posts.fields.content).inputValue();
+    const content = () => page.locator('textarea[name=content]').inputValue();
 
     await page.goto(`${home}/posts/new`);
     await page.getByLabel(posts.fields.title).fill('We won');
-    await page.getByLabel(posts.fields.content).fill('The river\n\nis *saved*.');
+    await page.getByLabel(posts.fields.content).fill('The river is saved.');
     await reopen('posts/new');
-    expect([await restored(), await content()]).toEqual([1, 'The river\n\nis *saved*.']);
+    expect([await restored(), await content()]).toEqual([1, 'The river is saved.']);
     // A rejected form keeps it.
     await page.getByLabel(posts.fields.title).fill('');
     await page.getByRole('button', { name: posts.save }).click();
     await page.locator('#faults').waitFor();
     await reopen('posts/new');
-    expect([await restored(), await content()]).toEqual([1, 'The river\n\nis *saved*.']);
+    expect([await restored(), await content()]).toEqual([1, 'The river is saved.']);
     await page.getByLabel(posts.fields.title).fill('We won');
     await page.getByRole('button', { name: posts.save }).click();
     await page.getByText(posts.done.created).waitFor();
@@ -573,7 +573,7 @@ inBrowser('in Chromium', () => {
       true,
       true,
     ]);
-    expect(await page.locator('#content').inputValue()).toBe('---');
+    expect(await content()).toBe('---');
     await page.getByRole('button', { name: drafts.discard }).click();
     expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
     await reopen('broadcasts/new');
@@ -582,6 +582,65 @@ inBrowser('in Chromium', () => {
     await page.getByRole('button', { name: DASHBOARD.en.signOut }).click();
     await page.getByRole('button', { name: DASHBOARD.en.signIn.button }).waitFor();
     expect(await page.evaluate('localStorage.length')).toBe(0);
+  });
+
+  it('an email is written in an editor, which keeps merge fields and what it cannot show', async () => {
+    const { page } = await browser.open({});
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'writer@example.org')));
+    await page.locator('form .button').click();
+    const home = `${api.origin}/dashboard/${client.organizationId}`;
+    await page.waitForURL(home);
+    const { broadcasts, editor } = DASHBOARD.en;
+    const written = () => page.locator('textarea[name=content]').inputValue();
+    const tool = (name: string) => page.getByRole('toolbar').getByRole('button', { name, exact: true });
+    await page.goto(`${home}/broadcasts/new`);
+    const message = page.getByRole('textbox', { name: broadcasts.fields.content });
+    await message.click();
+    await page.keyboard.type('## Good news\nDear ');
+    await page.getByRole('button', { name: broadcasts.blocks.firstName }).click();
+    await page.keyboard.type(' in {{ contact.fields.home_town }}, *you* ');
+    await tool(editor.bold).click();
+    await page.keyboard.type('won');
+    expect(await tool(editor.bold).getAttribute('aria-pressed')).toBe('true');
+    await tool(editor.bold).click();
+    await page.keyboard.type('.\n- one\ntwo\n\n');
+    await tool(editor.link).click();
+    await page.getByLabel(editor.address).fill('example.org/river');
+    await page.getByRole('button', { name: editor.apply }).click();
+    const text =
+      '## Good news\n\nDear {{ contact.firstName | default: "friend" }} in {{ contact.fields.home_town }}, \\*you\\* **won**.\n\n' +
+      '- one\n- two\n\n[example.org/river](https://example.org/river)';
+    expect(await written()).toBe(text);
+    // Merge fields are shown by their names.
+    expect(await message.locator('.merge').first().textContent()).toBe(DASHBOARD.en.fields.firstName);
+
+    // Lists of Word are lists, and its formatting is not kept.
+    await tool(editor.undo).click();
+    await page.evaluate(`{
+      const data = new DataTransfer();
+      const item = '<p class="MsoListParagraph" style="color:red"><span style="mso-list:Ignore">·</span>';
+      data.setData('text/html', item + 'three</p>' + item + '<font size="7">four</font></p>');
+      document.querySelector('.ProseMirror').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+    }`);
+    expect(await written()).toMatch(/- three\n- four$/);
+
+    await tool('Markdown').click();
+    const table = '| a | b |\n| - | - |\n| 1 | 2 |';
+    await page.locator('textarea[name=content]').fill(table);
+    await tool('Markdown').click();
+    await page.getByText(editor.foreign).waitFor();
+    expect([await written(), await page.locator('textarea[name=content]').isVisible()]).toEqual([
+      table,
+      true,
+    ]);
+    await page.locator('textarea[name=content]').fill(text);
+    await tool('Markdown').click();
+    await page.locator('#subject').fill('News');
+    await page.getByRole('button', { name: broadcasts.saveDraft }).click();
+    await page.getByText(broadcasts.done.created).waitFor();
+    const broadcastId = page.url().split('?')[0]!.split('/').at(-1)!;
+    const { body } = await client.get('broadcast.get-broadcast', { broadcastId });
+    expect(body.data.content).toBe(text);
   });
 
   it('every section is accessible, dark and light, wide and narrow', async () => {

@@ -129,7 +129,7 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
 .table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
-.table td{line-height:1.35}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}.lead:has(~#list){display:none}textarea.long{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
+.table td{line-height:1.35}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}.lead:has(~#list){display:none}textarea.long,.ProseMirror{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
 .actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .icon{display:none}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
 .choosing .button{padding-inline:.5rem}.find .field{max-width:none}}
