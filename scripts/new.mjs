@@ -41,4 +41,4 @@ writeFileSync(list, readFileSync(list, 'utf8').replace('export {};\n', '') + lin
 
 console.log(`Created src/${kind}s, test/${kind}.e2e.spec.ts and a line in src/kinds.ts. Next:
 1. Edit the texts in src/${kind}s.
-2. Write the generated files: see docs/tutorials/adding-a-record-kind.md.`);
+2. Update the generated files: see docs/tutorials/adding-a-record-kind.md.`);

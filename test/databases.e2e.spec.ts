@@ -137,7 +137,7 @@ function goesOn(stored: StoredDatabase): void {
     expect(await counts()).toEqual({ signatures: before.signatures, contacts: before.contacts });
   });
 
-  it('has projections and a history that verify', async () => {
+  it('has projections and a history that pass verification', async () => {
     const [{ runtime }] = api.instances as [Api['instances'][0]];
     for (const { name } of projections) {
       expect([name, await differencesIn(runtime.projections, name)]).toEqual([name, []]);

@@ -8,7 +8,7 @@ import { Recipients } from './recipients.js';
 @Operation({
   name: 'broadcast.retry-recipients',
   object: 'broadcast',
-  summary: 'Retry failed or uncertain recipients',
+  summary: 'Retry failed or in-doubt recipients',
   description:
     'Sends the broadcast again to all recipients with the given status. `FAILED` messages were rejected by the ' +
     'mail server. `IN_DOUBT` messages may have been delivered: the process crashed or the connection broke ' +

@@ -24,7 +24,7 @@ export const thankYouRetry = {
 @Operation({
   name: 'petition.retry-thank-you-mails',
   object: 'petition',
-  summary: 'Retry failed or uncertain thank-you emails',
+  summary: 'Retry failed or in-doubt thank-you emails',
   description:
     'Sends the thank-you emails with the given outcome again, like `broadcast.retry-recipients`. `FAILED` emails were rejected by ' +
     'the mail server. `IN_DOUBT` emails may have been delivered, so signers may get them twice. A request retries ' +
