@@ -716,8 +716,8 @@ describe('embedded', () => {
         await save('const = ;');
         await eventually(() => expect(dev.stderr).toContain('Unexpected token'));
         await serves('listening anew');
-        await save(before.replace("message: 'listening'", "message: 'listening once more'"));
-        await serves('listening once more');
+        await save(before.replace("message: 'listening'", "message: 'listening again'"));
+        await serves('listening again');
         expect((await postmaster()).pid).toBe(pid);
       } finally {
         expect((await dev.end('SIGINT')).status).toBe(0);

@@ -51,7 +51,7 @@ const INCIDENTS: readonly Incident[] = [
     code: /^53300/,
     publicly: NO_CONNECTIONS,
     sentence:
-      'PostgreSQL rejects further connections. Raise max_connections, run fewer instances, lower DATABASE_POOL_SIZE, or put PgBouncer in between.',
+      'PostgreSQL rejects further connections. Raise max_connections, run fewer instances, lower DATABASE_POOL_SIZE, or use PgBouncer.',
   },
   { code: /^53/, sentence: 'A limit of PostgreSQL or of the role is exceeded, such as temp_file_limit.' },
   {
