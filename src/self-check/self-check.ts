@@ -44,10 +44,9 @@ export type SelfChecked = {
 };
 
 /**
- * Checks whether anyone has altered stored data. It verifies each history as auditors do, against the last
- * signed checkpoint. It compares each projection row by row with the result of its events. One instance checks
- * one subject at a time and pauses as long as it works. All instances share the findings in the table
- * `self_checks`.
+ * Checks whether anyone has altered stored data. It verifies each history as auditors do, against the last signed
+ * checkpoint. It compares each projection row by row with the result of its events. One instance checks one subject at
+ * a time and pauses as long as it works. All instances share the findings in the `self_checks` table.
  */
 export class SelfCheck {
   private readonly worker: Worker;
