@@ -2,8 +2,8 @@ import { type Request, type Response } from 'express';
 import { RpcError } from './errors.js';
 
 /**
- * Maximum bytes of responses that wait in this process for their clients. The system buffers some MB per
- * connection first. After that, a response of 1 MiB can wait on each connection.
+ * Maximum bytes of responses that wait in this process for their clients. The system buffers a few MB per connection
+ * first. After that, a response of 1 MiB can wait on each connection.
  */
 const MOST_BYTES = { organization: 16 * 1024 * 1024, process: 64 * 1024 * 1024 };
 
