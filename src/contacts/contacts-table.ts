@@ -89,7 +89,7 @@ const FIND = `
   JOIN ${CONTACTS_TABLE} c ON c.organization_id = asked.organization_id AND c.id = asked.id
   WHERE NOT ${hasGoneOn('c')}`;
 
-/** Limits a statement: a contact has at most some 100 KB. */
+/** Limits a statement: a contact has about 100 KB at most. */
 const MOST_AT_ONCE = 50;
 
 type Key = { organizationId: string; contactId: string };
