@@ -112,13 +112,13 @@ async function buildVerifier(folder) {
 
 const EDITOR = join('src', 'dashboard', 'browser', 'editor.ts');
 
-/** Puts the editor and its packages into one file for browsers. */
+/** Puts the packages of the editor into its file, because browsers cannot find them. */
 async function buildEditor(folder) {
   const { build: bundle } = await import('esbuild');
   await bundle({
     absWorkingDir: folder,
     entryPoints: [EDITOR],
-    outfile: join('dist', 'dashboard-editor.js'),
+    outfile: outputOf(folder, EDITOR),
     bundle: true,
     minify: true,
     format: 'esm',

@@ -7,7 +7,7 @@ const SCRIPTS = {
   htmx: 'htmx.org/dist/htmx.min.js',
   morph: 'idiomorph/dist/idiomorph-ext.min.js',
   comfort: '#dashboard-browser/comfort',
-  editor: '#dashboard-editor',
+  editor: '#dashboard-browser/editor',
   passkey: '#dashboard-browser/passkey',
   verify: '#dashboard-browser/verify',
   'verify-worker': '#dashboard-browser/verify-worker',
