@@ -61,7 +61,8 @@ export function LineOf({ words, title, bars, goal }: ChartOptions & { goal: numb
   return BoxOf({
     bars,
     summary: words.lineSummary({ title, from: first.name, to: last.name, start, end, goal: aim }),
-    above: [end, words.goalOf(aim)],
+    // At the height of the highest value.
+    above: last.value > goal ? [end, words.goalOf(aim)] : [words.goalOf(aim)],
     shapes: html`<path class="goal" d="M0 ${heightOf(goal)}H${WIDTH}" /><path d="M${points.join('L')}" />`,
   });
 }
