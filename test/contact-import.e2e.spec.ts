@@ -559,6 +559,7 @@ describe('the subscriptions after import-contacts', () => {
     const wrong: [string, string, string, string][] = [
       ['{"Size":"shoes"}', table, CSV, 'must map "Size" to one of'],
       ['{"Shoes":"ignore"}', table, CSV, 'names "Shoes", which is not a column. The columns are: Kontakt'],
+      ['{"Size":"ignore"," Size":"bio"}', table, CSV, 'names "Size" twice'],
       ['[]', table, CSV, 'must be a JSON object'],
       ['{"Size":"ignore"}', lines({ email: 'c@example.org' }), NDJSON, 'is only for tables'],
     ];
@@ -569,6 +570,23 @@ describe('the subscriptions after import-contacts', () => {
         [{ path: 'map', message: expect.stringContaining(message) }],
       ]);
     }
+  });
+
+  it('all columns of a mapped name are used: a refusal in the second one counts', async () => {
+    const table = text('email,Keine Post,Keine Post', 'a@example.org,,x', 'b@example.org,,');
+    const query = { map: '{"Keine Post":"optOut"}' };
+    expect((await send(table, { type: CSV, query })).body).toEqual(done({ created: 2 }));
+    expect(await states()).toEqual([
+      ['a@example.org', false],
+      ['b@example.org', true],
+    ]);
+  });
+
+  it.each(['Mail,Mail', 'email,Mail', 'Mail,email'])('rejects two columns of addresses: %s', async (header) => {
+    const table = text(header, 'c@example.org,d@example.org');
+    const { status, body } = await send(table, { type: CSV, query: { map: '{"Mail":"email"}' } });
+    const message = expect.stringMatching(/^is the second column used as email/);
+    expect([status, body.error?.issues]).toEqual([400, [{ path: header.split(',')[1], message }]]);
   });
 
   it('bounced addresses need suppression:write: without it, only their rows fail', async () => {

@@ -126,3 +126,21 @@ it('the version of a contact and an organization counts their changes', async ()
   const changed = await own.ask('organization.update-organization', { publicLog: true, replyTo: 'a@b.org' });
   expect(changed.version).toBe(Number(version) + 2);
 });
+
+it('one of two changes wins that are based on the same version, although they change different streams', async () => {
+  for (const attempt of [1, 2, 3]) {
+    const other = await api.organization();
+    const { version } = (await other.get('organization.get-organization', {})).body.data;
+    const answers = await Promise.all(
+      [{ website: `https://${attempt}.example.org` }, { replyTo: 'a@b.org' }, { publicLog: true }].map((fields) =>
+        other.post('organization.update-organization', { ...fields, expectedVersion: version }),
+      ),
+    );
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412, 412]);
+  }
+});
+
+it('If-Match does not make an object of a body that is none', async () => {
+  const answer = await client.request('POST', '/v1/organization.update-organization', '[]', { 'If-Match': '"1"' });
+  expect([answer.status, answer.body.error?.message]).toEqual([400, 'The request body must be a JSON object.']);
+});

@@ -18,6 +18,7 @@ import {
   type Decision,
   eventTypes,
   type Outcome,
+  storedWrites,
   type TwinCheck,
   unchanged,
   versionBefore,
@@ -371,8 +372,8 @@ export class Commands {
     return {
       organizationId,
       metadata: { actor, requestId },
-      writes: decision.writes.filter(({ events }) => events.length > 0),
-      guards: [...(decision.guards ?? []), ...unchanged(decision.writes)],
+      writes: storedWrites(decision),
+      guards: [...(decision.guards ?? []), ...unchanged(decision)],
       claims,
       releases: (decision.releases ?? []).map(({ value, streamId }) => ({
         key: keyring.hash(...value),

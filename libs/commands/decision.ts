@@ -76,10 +76,20 @@ export function versionAfter({ recordId, writes, guards = [] }: Decision): numbe
 }
 
 /** Guards for streams without new events, because the decision to write nothing depends on their versions too. */
-export function unchanged(writes: readonly StreamWrite[]): Guard[] {
+export function unchanged({ writes, recordVersion }: Decision): Guard[] {
+  const isKnown = (version: number) => version > 0 || recordVersion !== undefined;
   return writes.flatMap(({ events, streamId, expectedVersion }) =>
-    events.length === 0 && expectedVersion > 0 ? [{ streamId, version: expectedVersion }] : [],
+    events.length === 0 && isKnown(expectedVersion) ? [{ streamId, version: expectedVersion }] : [],
   );
+}
+
+/**
+ * The writes to store. If the record has several streams, the one with its id is always locked, because no lock
+ * guards streams that have not begun.
+ */
+export function storedWrites({ writes, recordVersion, recordId }: Decision): StreamWrite[] {
+  const isLocked = (streamId: string) => recordVersion !== undefined && streamId === recordId;
+  return writes.filter(({ events, streamId }) => events.length > 0 || isLocked(streamId));
 }
 
 export function eventTypes({ writes }: Decision): string[] {

@@ -1,7 +1,7 @@
 import { type FieldSchema, Integer } from './fields.js';
 import { type Input, invalid } from './input.js';
 
-/** Optional spaces around `*` or one entity tag. Proxies that compress responses put `W/` before it. */
+/** `*` or one entity tag. Proxies that compress responses put `W/` before it. */
 const IF_MATCH = /^(?:\*|(?:W\/)?"(\d{1,10})")$/;
 
 /** In records that updates and deletes can be conditional on. */
@@ -55,7 +55,9 @@ export function withIfMatch(fields: unknown, header: string | undefined, isCondi
   if (!isConditional) throw refuse('must be omitted: this operation cannot check a version');
   const match = IF_MATCH.exec(header);
   if (!match) throw refuse('must be * or the ETag of one record, with its quotation marks, such as "3"');
-  if (match[1] === undefined || typeof fields !== 'object' || fields === null) return fields;
+  // A body that is no object is rejected later.
+  if (match[1] === undefined || typeof fields !== 'object' || fields === null || Array.isArray(fields))
+    return fields;
   const expectedVersion = Number(match[1]);
   if ('expectedVersion' in fields && fields.expectedVersion !== expectedVersion)
     throw refuse('must be the same version as expectedVersion: send one of them');

@@ -48,5 +48,10 @@ export function readMap(
       `must map ${JSON.stringify(column.slice(0, 100))} to one of: ${meanings.join(', ')}, ${IGNORE}`,
     );
   });
-  return new Map<string, Meaning | null>(entries);
+  const chosen = new Map<string, Meaning | null>();
+  for (const [column, meaning] of entries) {
+    if (chosen.has(column)) throw refuse(`names ${JSON.stringify(column.slice(0, 100))} twice`);
+    chosen.set(column, meaning);
+  }
+  return chosen;
 }

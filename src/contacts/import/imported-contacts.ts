@@ -468,10 +468,13 @@ function meaningsOf(
     return isTaken ? null : meaning;
   });
   const meanings = columns.map((column, n) => {
-    const mapped = columns.indexOf(column) === n ? map.get(column) : null;
-    if (map.has(column)) return mapped!;
-    const meaning = recognizedOrKnown[n]!;
-    return taken.has(meaning as Meaning) ? null : meaning;
+    const meaning = map.get(column);
+    if (meaning === undefined) {
+      const other = recognizedOrKnown[n]!;
+      return unknown === 'ignore' && taken.has(other as Meaning) ? null : other;
+    }
+    const isRepeated = isOfOneColumn(meaning) && columns.indexOf(column) < n;
+    return isRepeated && unknown === 'ignore' ? null : meaning;
   });
   checkColumns(columns, meanings, values, {
     unknown,
@@ -581,7 +584,9 @@ function checkColumns(
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
     const meaning = meanings[at] ?? null;
     if (isOfOneColumn(meaning) && meanings.indexOf(meaning) < at)
-      return [{ path, message: 'is used for two columns: keep one of them' }];
+      return [
+        { path, message: `is the second column used as ${meaning}: keep one of them, or map one to ignore` },
+      ];
     if (meaning !== null || isIgnored(column)) return [];
     if (suggestsOptOut(column, values[at] ?? [], columns))
       return [
