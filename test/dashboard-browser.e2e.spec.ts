@@ -544,7 +544,9 @@ inBrowser('in Chromium', () => {
     await page.getByLabel(posts.fields.title).fill('');
     await page.getByRole('button', { name: posts.save }).click();
     await page.locator('#faults').waitFor();
-    await reopen('posts/new');
+    expect(await restored()).toBe(0);
+    await page.goto(home);
+    await page.goto(`${home}/posts/new`);
     expect([await restored(), await content()]).toEqual([1, 'The river is saved.']);
     await page.getByLabel(posts.fields.title).fill('We won');
     await page.getByRole('button', { name: posts.save }).click();
@@ -561,6 +563,9 @@ inBrowser('in Chromium', () => {
     expect([await restored(), await content()]).toEqual([1, 'The river is ours.']);
     await page.getByRole('button', { name: posts.save }).click();
     await page.getByText(DASHBOARD.en.changedMeanwhile).waitFor();
+    expect(await restored()).toBe(0);
+    await page.getByRole('button', { name: posts.save }).click();
+    await page.getByText(posts.done.changed).waitFor();
 
     await page.goto(`${home}/broadcasts/new`);
     const readers = () => page.locator(`input[value="${listId}"][name="listIds"]`);
@@ -574,6 +579,12 @@ inBrowser('in Chromium', () => {
       true,
     ]);
     expect(await content()).toBe('---');
+    const { broadcastId } = (
+      await client.post('broadcast.create-broadcast', { name: 'Thanks', content: 'Hi' })
+    ).body.data;
+    await page.goto(`${home}/broadcasts/new?like=${broadcastId}`);
+    expect([await restored(), await content()]).toEqual([0, 'Hi']);
+    await page.goto(`${home}/broadcasts/new`);
     await page.getByRole('button', { name: drafts.discard }).click();
     expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
     await reopen('broadcasts/new');

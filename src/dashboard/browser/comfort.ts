@@ -189,17 +189,23 @@ const fillIn = (form: HTMLFormElement, { since, fields }: Draft) => {
     if (input.name === '' || NOT_DRAFTED.includes(input.name)) continue;
     if (['checkbox', 'radio'].includes(input.type))
       input.checked = typed.getAll(input.name).includes(input.value);
-    else if (field.matches('input, select, textarea')) input.value = typed.get(input.name) ?? '';
+    else if (field.matches('input, select, textarea') && typed.has(input.name))
+      input.value = typed.get(input.name)!;
     if (input.checked) input.closest('details')?.setAttribute('open', '');
   }
   if (since !== null) sinceIn(form)?.setAttribute('value', since);
 };
 
+// With the query, which can name a broadcast to duplicate.
+const here = location.pathname + location.search;
+const sentDraft = sessionStorage.getItem(SENT_DRAFT);
 for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]')) {
   const { draft, restored, discard } = form.dataset;
-  const key = `draft ${draft!} ${location.pathname}`;
+  const key = `draft ${draft!} ${here}`;
   const stored = localStorage.getItem(key);
-  if (stored !== null) {
+  // A form that was rejected already contains what was typed.
+  if (sentDraft === key) sessionStorage.removeItem(SENT_DRAFT);
+  else if (stored !== null) {
     const before = sinceIn(form)?.value ?? null;
     const kept = JSON.parse(stored) as Draft;
     if (JSON.stringify(kept.fields) !== JSON.stringify(draftFields(form))) {
@@ -232,12 +238,12 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]'
   form.addEventListener('submit', () => sessionStorage.setItem(SENT_DRAFT, key));
 }
 
-// A form that was rejected is shown again, and a session that has ended leads to the sign-in page. All other pages follow a success.
-const sentDraft = sessionStorage.getItem(SENT_DRAFT);
+// Only a success redirects to another page of the organization. After an error, the person may have gone there without saving.
 const sentFrom = sentDraft?.split(' ').at(-1);
-if (sentFrom !== undefined && location.pathname !== sentFrom) {
+if (sentFrom !== undefined && sentFrom !== here) {
   const organization = sentFrom.split('/').slice(0, 3).join('/');
-  if (location.pathname.startsWith(organization)) localStorage.removeItem(sentDraft!);
+  const isSaved = navigation!.redirectCount > 0 && location.pathname.startsWith(organization);
+  if (isSaved) localStorage.removeItem(sentDraft!);
   sessionStorage.removeItem(SENT_DRAFT);
 }
 document
