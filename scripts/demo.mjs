@@ -4,12 +4,16 @@ import { join, resolve } from 'node:path';
 
 if (process.argv[2] !== 'reset') fail('Usage: npm run demo -- reset');
 if (existsSync('.env')) process.loadEnvFile('.env');
-const { DATABASE_URL, DATA_DIR = './.data' } = process.env;
-if (DATABASE_URL) fail('The demo only exists in the embedded database. Unset DATABASE_URL to reset it.');
+const { DATABASE_URL, DATA_DIR } = process.env;
+if (DATABASE_URL?.trim()) fail('The demo only exists in the embedded database. Unset DATABASE_URL to reset it.');
 
-const directory = resolve(DATA_DIR);
+// An empty variable counts as missing, as for the server.
+const directory = resolve(DATA_DIR?.trim() || './.data');
 if (isRunning()) fail('The embedded database is running. Stop the server, and repeat the command.');
 if (existsSync(directory)) {
+  // Such as the images of a server with another database.
+  if (!existsSync(join(directory, 'postgres')))
+    fail(`${directory} contains no embedded database. Set DATA_DIR as for npm start.`);
   const aside = `${directory}-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}`;
   renameSync(directory, aside);
   console.log(`The former data is in ${aside}. Delete it if you no longer need it.`);

@@ -582,12 +582,15 @@ describe('the subscriptions after import-contacts', () => {
     ]);
   });
 
-  it.each(['Mail,Mail', 'email,Mail', 'Mail,email'])('rejects two columns of addresses: %s', async (header) => {
-    const table = text(header, 'c@example.org,d@example.org');
-    const { status, body } = await send(table, { type: CSV, query: { map: '{"Mail":"email"}' } });
-    const message = expect.stringMatching(/^is the second column used as email/);
-    expect([status, body.error?.issues]).toEqual([400, [{ path: header.split(',')[1], message }]]);
-  });
+  it.each(['Mail,Mail', 'email,Mail', 'Mail,email'])(
+    'rejects two columns of addresses: %s',
+    async (header) => {
+      const table = text(header, 'c@example.org,d@example.org');
+      const { status, body } = await send(table, { type: CSV, query: { map: '{"Mail":"email"}' } });
+      const message = expect.stringMatching(/^is the second column used as email/);
+      expect([status, body.error?.issues]).toEqual([400, [{ path: header.split(',')[1], message }]]);
+    },
+  );
 
   it('bounced addresses need suppression:write: without it, only their rows fail', async () => {
     const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });

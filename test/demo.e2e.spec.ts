@@ -1,10 +1,10 @@
-import { readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { createDirectory, eventually, Program, ServerProcess } from './processes.js';
 
 const script = resolve(__dirname, '../scripts/demo.mjs');
-const reset = (environment: Record<string, string>) =>
-  new Program(process.execPath, [script, 'reset'], environment).ended;
+const reset = (environment: Record<string, string>, cwd?: string) =>
+  new Program(process.execPath, [script, 'reset'], environment, cwd).ended;
 
 it('npm run demo -- reset brings the demo back, and keeps the former data', async () => {
   const directory = await createDirectory();
@@ -50,4 +50,18 @@ it('npm run demo -- reset brings the demo back, and keeps the former data', asyn
 it('npm run demo -- reset leaves other databases alone', async () => {
   const { status, stderr } = await reset({ DATABASE_URL: 'postgres://localhost/rivers' });
   expect([status, stderr]).toEqual([1, expect.stringContaining('Unset DATABASE_URL')]);
+});
+
+it('npm run demo -- reset leaves directories without an embedded database alone', async () => {
+  const directory = await createDirectory();
+  try {
+    await mkdir(join(directory.path, 'images'));
+    const { status, stderr } = await reset({ DATA_DIR: directory.path });
+    expect([status, stderr]).toEqual([1, expect.stringContaining('contains no embedded database')]);
+    // An empty variable is not the current directory.
+    expect(await reset({ DATA_DIR: '' }, directory.path)).toMatchObject({ status: 0 });
+    expect(await readdir(directory.path)).toEqual(['images']);
+  } finally {
+    await directory.remove();
+  }
 });

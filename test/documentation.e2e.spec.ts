@@ -1,4 +1,5 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectEntries } from '#libs/testing';
@@ -458,6 +459,26 @@ describe('every operation of the document', () => {
         name,
         expect.objectContaining({ status: 200 }),
       ]);
+    }
+  });
+
+  it('has requests in the Postman collection that read records as they are, and declares their variables', async () => {
+    const text = readFileSync(join(__dirname, '../docs/reference/postman.json'), 'utf8');
+    const collection = JSON.parse(text);
+    const declared = collection.variable.map(({ key }: any) => key);
+    expect([...new Set(Array.from(text.matchAll(/\{\{(\w+)\}\}/g), ([, name]) => name))].toSorted()).toEqual(
+      declared.toSorted(),
+    );
+    const values: Record<string, string> = { url: '', organizationId: client.organizationId };
+    const filled = (raw: string) =>
+      raw.replace(/\{\{(\w+)\}\}/g, (_, name: string) => values[name] ?? randomUUID());
+    const reads = collection.item
+      .flatMap(({ item }: any) => item)
+      .filter(({ request }: any) => request.method === 'GET');
+    expect(reads.length).toBeGreaterThan(40);
+    for (const { name, request } of reads) {
+      const { status } = await client.request('GET', filled(request.url.raw));
+      expect([name, [200, 404].includes(status)]).toEqual([name, true]);
     }
   });
 

@@ -781,6 +781,12 @@ it('verify --images: the files of images have the bytes in the history', async (
     status: 1,
     stdout: '',
   });
+  for (const option of ['--images', '--register', '--proof', '--parts'])
+    expect(await verify(['--organization', 'all'], option, folder)).toMatchObject({
+      status: 1,
+      stdout: '',
+      stderr: expect.stringContaining(`error: ${option} is for one organization: leave it out`),
+    });
 });
 
 // This test is last, because it leaves an unreadable event.

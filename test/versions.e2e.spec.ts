@@ -132,8 +132,8 @@ it('one of two changes wins that are based on the same version, although they ch
     const other = await api.organization();
     const { version } = (await other.get('organization.get-organization', {})).body.data;
     const answers = await Promise.all(
-      [{ website: `https://${attempt}.example.org` }, { replyTo: 'a@b.org' }, { publicLog: true }].map((fields) =>
-        other.post('organization.update-organization', { ...fields, expectedVersion: version }),
+      [{ website: `https://${attempt}.example.org` }, { replyTo: 'a@b.org' }, { publicLog: true }].map(
+        (fields) => other.post('organization.update-organization', { ...fields, expectedVersion: version }),
       ),
     );
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 412, 412]);
@@ -141,6 +141,11 @@ it('one of two changes wins that are based on the same version, although they ch
 });
 
 it('If-Match does not make an object of a body that is none', async () => {
-  const answer = await client.request('POST', '/v1/organization.update-organization', '[]', { 'If-Match': '"1"' });
-  expect([answer.status, answer.body.error?.message]).toEqual([400, 'The request body must be a JSON object.']);
+  const answer = await client.request('POST', '/v1/organization.update-organization', '[]', {
+    'If-Match': '"1"',
+  });
+  expect([answer.status, answer.body.error?.message]).toEqual([
+    400,
+    'The request body must be a JSON object.',
+  ]);
 });

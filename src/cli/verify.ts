@@ -109,6 +109,12 @@ database and no server. It takes a few hundred megabytes of memory, plus about 2
       if (options.quorum !== undefined && !(options.quorum <= (options.witness?.length ?? 0))) {
         verify.error('error: --quorum must not exceed the number of keys in --witness');
       }
+      const ofOne = (['images', 'parts', 'proof', 'register'] as const).find(
+        (name) => options[name] !== undefined,
+      );
+      if (organization === ALL.name && ofOne) {
+        verify.error(`error: --${ofOne} is for one organization: leave it out, or replace all by an id`);
+      }
       const signal = interruptible();
       let state = { count: 0, done: 0, total: 1 };
       const onProgress = ({ events, share }: { events: number; share: number }) =>
