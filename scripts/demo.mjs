@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 if (process.argv[2] !== 'reset') fail('Usage: npm run demo -- reset');
 if (existsSync('.env')) process.loadEnvFile('.env');
 const { DATABASE_URL, DATA_DIR } = process.env;
-if (DATABASE_URL?.trim()) fail('The demo only exists in the embedded database. Unset DATABASE_URL to reset it.');
+if (DATABASE_URL?.trim())
+  fail('The demo only exists in the embedded database. Unset DATABASE_URL to reset it.');
 
 // An empty variable counts as missing, as for the server.
 const directory = resolve(DATA_DIR?.trim() || './.data');
