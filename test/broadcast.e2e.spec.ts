@@ -261,6 +261,22 @@ it('a repeated create or update returns the first response even after its list i
   expect(status).toBe(404);
 });
 
+it('preview-broadcast warns of more than 80 KB, because Gmail clips emails after 102 KB', async () => {
+  const preview = async (kilobytes: number) => {
+    const broadcastId = await create({ subject: 'Long', content: `${'word '.repeat(kilobytes * 205)}` });
+    return (await client.get('broadcast.preview-broadcast', { broadcastId })).body.data;
+  };
+  expect((await preview(70)).warnings).toEqual([]);
+  const { bytes, html, warnings } = await preview(81);
+  expect(bytes).toBe(Buffer.byteLength(html));
+  expect(warnings).toEqual([
+    {
+      warning: 'MAY_BE_CLIPPED',
+      message: expect.stringMatching(`^The email has ${Math.ceil(bytes / 1024)} KB\\. Gmail hides`),
+    },
+  ]);
+});
+
 it('preview-broadcast renders the email for a contact, or for an unknown reader', async () => {
   const contactId = await person('ada@example.org', { firstName: '<b>Ada</b>' });
   const broadcastId = await create({

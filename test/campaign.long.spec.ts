@@ -197,7 +197,7 @@ it(
         () => press(n, target, { ...plausible, website: 'https://spam.example' }),
         () => press(n, target, plausible, `${network}${n.toString(16)}`),
         () => press(n, target, { ...plausible, email: `one+${n}@example.com` }),
-        () => press(n, target, { ...plausible, email: 'same@example.com' }),
+        () => press(n, target, { ...plausible, email: 'same@example.com' }, `${network}${n.toString(16)}`),
         () => press(n, target, { ...plausible, token: tokenOf(target, 0) }),
         () => press(n, target, { ...plausible, token: tokenOf(target, 25 * 3_600) }),
         () => press(n, target, { ...plausible, token: tokenOf(other) }),
@@ -220,7 +220,8 @@ it(
     expect(await eventsOf('ContactCreated')).toBe(PEOPLE);
     // On a busy machine, the form that was just opened arrives after two seconds, and is accepted.
     expect([...statuses].filter((status) => status !== '5 200').toSorted()).toEqual([
-      ...['0 200', '1 200', '1 429', '2 200', '2 429', '3 200', '4 200'],
+      // A network may send 500 forms an hour for one petition or form.
+      ...['0 200', '1 200', '2 200', '2 429', '3 200', '4 200', '4 429'],
       ...['5 422', '6 422', '7 422', '8 200', '9 404'],
     ]);
     await mail.settle();

@@ -134,7 +134,7 @@ it(`${isLong ? '100,000' : '2,000'} signatures among those of another petition, 
     [all.toSpliced(last, 1).with(-1, fewer), /^The lines do not lead to the root/],
     [
       all.with(last, all[last]!.replace('"version":1', '"version":2')),
-      /digest that does not match its content/,
+      `^Line ${last + 1} has a digest that does not match its content`,
     ],
   ] as const)
     expect(await verify(changed)).toMatchObject({ ok: false, reason: expect.stringMatching(reason) });

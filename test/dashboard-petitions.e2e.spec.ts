@@ -105,6 +105,25 @@ describe('the home page', () => {
   });
 });
 
+it('proposes the next goal once 80 % is reached, and no longer if it is raised automatically', async () => {
+  const { petitionId } = await call(client, 'petition.create-petition', { name: 'Nearly', goal: 100 });
+  await call(client, 'petition.publish-petition', { petitionId });
+  const onPaper = (count: number) =>
+    call(client, 'petition.record-offline-signatures', { petitionId, count, collectedOn: '2026-05-01' });
+  const proposal = `href="/dashboard/${client.organizationId}/petitions/${petitionId}/goal"[^>]*>Raise the goal to 250<`;
+  await onPaper(79);
+  expect(await get(`petitions/${petitionId}`)).toMatchObject({
+    text: expect.not.stringMatching(/Raise the goal/),
+  });
+  await onPaper(1);
+  expect(await get(`petitions/${petitionId}`)).toMatchObject({ text: expect.stringMatching(proposal) });
+  expect((await get(`petitions/${petitionId}/goal`)).text).toMatch(/name="goal"[^>]*value="250"/);
+  await call(client, 'petition.update-petition', { petitionId, autoGoal: true });
+  expect(await get(`petitions/${petitionId}`)).toMatchObject({
+    text: expect.not.stringMatching(/Raise the goal/),
+  });
+});
+
 it('the form of a petition chooses the custom fields that its page asks for, and keeps their order', async () => {
   const fieldId = async (name: string) =>
     (await call(client, 'field.create-field', { name })).fieldId as string;

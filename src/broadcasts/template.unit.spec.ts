@@ -153,6 +153,30 @@ describe('escapes values entered by contacts', () => {
     expect(html).toContain('>Abmelden</a>');
     expect(textOf(rendered, sender, unsubscribeUrl)).toContain(`Abmelden: ${unsubscribeUrl}`);
   });
+
+  it('a filler follows the preview text, so that lists of emails do not go on with the content', () => {
+    const brand = { name: 'Rivers', colour: null, logo: null };
+    const sender = { brand, postalAddress: null, language: 'en' };
+    const html = htmlOf(written({ preheader: 'Soon', content: 'Content' }, {}), sender, unsubscribeUrl);
+    expect(html).toMatch(
+      /<div style="display:none;[^"]*mso-hide:all">Soon(?:\u034f\u200c\u00a0){100}<\/div>/,
+    );
+  });
+});
+
+it.each([
+  ['en', 'Save it: 12,345 of 1,000,000'],
+  ['de', 'Save it: 12.345 of 1.000.000'],
+  ['fr', 'Save it: 12\u202f345 of 1\u202f000\u202f000'],
+])('numbers of the petition are written in the format of %s', (language, shown) => {
+  const content = '{{ petition.title }}: {{ petition.signatures }} of {{ petition.goal }}';
+  const template = compile(
+    { subject: 'News', preheader: null, content, format: 'MARKDOWN' },
+    { hasPetition: true, fieldKeys: [] },
+  );
+  const petition = { title: 'Save it', url: '', signUrl: '', signatures: 12_345, goal: 1_000_000 };
+  const values = { contact: { ...contact, fields: {} }, organization, unsubscribeUrl, language };
+  expect(render(template, { ...values, petition }).text.trim()).toBe(shown);
 });
 
 it.each([
