@@ -174,7 +174,8 @@ it.each([
     { subject: 'News', preheader: null, content, format: 'MARKDOWN' },
     { hasPetition: true, fieldKeys: [] },
   );
-  const petition = { title: 'Save it', url: '', signUrl: '', signatures: 12_345, goal: 1_000_000 };
+  const others = { name: '', description: '', target: '', ask: '', url: '', signUrl: '' };
+  const petition = { ...others, title: 'Save it', signatures: 12_345, goal: 1_000_000 };
   const values = { contact: { ...contact, fields: {} }, organization, unsubscribeUrl, language };
   expect(render(template, { ...values, petition }).text.trim()).toBe(shown);
 });
