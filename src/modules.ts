@@ -19,6 +19,7 @@ import { SiteModule } from './site/index.js';
 import { TeamModule } from './team/index.js';
 import { FieldsModule } from './fields/index.js';
 import { DashboardModule } from './dashboard/index.js';
+import { ViewsModule } from './views/index.js';
 import { WebhooksModule } from './webhooks/index.js';
 import { UnsubscribeModule } from './unsubscribe/index.js';
 
@@ -47,6 +48,7 @@ export const MODULES = [
   SegmentsModule,
   ...modulesAmong(kinds),
   FormsModule,
+  ViewsModule,
   // Its routes match any path, so it must come last.
   SiteModule,
 ];

@@ -75,6 +75,11 @@ const LISTS: Record<string, List> = {
     finds: { q: 'Needle' },
     add: 'segments/new',
   },
+  views: {
+    make: byName('view.create-view', { operation: 'contact.list-contacts' }),
+    finds: { q: 'Needle' },
+    add: 'views/new',
+  },
   fields: { make: byName('field.create-field'), finds: { q: 'Needle' }, add: 'fields/new' },
   petitions: {
     make: async (client, n) => {

@@ -159,6 +159,7 @@ const EDITED: Record<string, () => Promise<string>> = {
     for (const kind of ['list', 'tag']) await newId(kind);
     return `forms/${form.builtIn!.idIn(client.organizationId)}/edit`;
   },
+  view: async () => `views/${await newId('view')}/edit`,
   segment: async () => `segments/${await newId('segment')}/edit`,
   goal: async () => `petitions/${await newId('petition')}/goal`,
   thanks: async () => `petitions/${await newId('petition')}/thanks`,

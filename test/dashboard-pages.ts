@@ -134,6 +134,16 @@ export const TABLE: Record<string, PageEntry> = {
   'fields/:field': { see: READERS, hasPast: true },
   'fields/:field/edit': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
   'fields/:field/delete': { isGone: true, see: EDITORS, act: EDITORS },
+  views: { see: READERS },
+  'views/export': { see: READERS },
+  'views/new': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ name: newName(), operation: 'contact.list-contacts' }),
+  },
+  'views/:view': { see: READERS, hasPast: true },
+  'views/:view/edit': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
+  'views/:view/delete': { isGone: true, see: EDITORS, act: EDITORS },
   segments: { see: READERS },
   'segments/export': { see: READERS },
   'segments/new': {
@@ -572,6 +582,10 @@ export const RECORDS: Record<string, Maker> = {
   ),
   field: async (_, client) =>
     (await call(client, 'field.create-field', { name: newName() })).fieldId as string,
+  view: async (_, client) => {
+    const fields = { name: newName(), operation: 'contact.list-contacts', parameters: { city: 'Bonn' } };
+    return (await call(client, 'view.create-view', fields)).viewId as string;
+  },
   segment: async (_, client) => {
     await RECORDS.contact!(_, client, {});
     const filter = { all: [{ field: 'city', op: 'isSet' }] };

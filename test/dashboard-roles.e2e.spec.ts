@@ -176,6 +176,7 @@ const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
     ]),
   ),
   field: ({ streamId }) => `fields/${streamId}`,
+  view: ({ streamId }) => `views/${streamId}`,
   segment: ({ streamId }) => `segments/${streamId}`,
   'signature-invalidation': ({ streamId }, below) =>
     `${below.split('/').slice(0, 2).join('/')}/invalidations/${streamId}`,

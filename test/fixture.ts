@@ -22,6 +22,7 @@ export type RecordName =
   | 'publishedPost'
   | 'field'
   | 'segment'
+  | 'view'
   | 'broadcast'
   | 'sending'
   | 'image'
@@ -179,6 +180,7 @@ const RECORDS: { [name in RecordName]: Make } = {
     return { postId: postId! };
   },
   field: makes('field.create-field', 'fieldId', named),
+  view: makes('view.create-view', 'viewId', (own) => ({ ...named(own), operation: 'contact.list-contacts' })),
   segment: makes('segment.create-segment', 'segmentId', (own) => ({
     ...named(own),
     filter: { field: 'city', op: 'is', value: 'London' },

@@ -315,6 +315,14 @@ async function makeHistory(): Promise<string> {
     filter: { any: [{ tag: tagId }, { field: 'fields.shoeSize', op: 'is', value: 'M' }] },
   });
   await erase('segment.delete-segment', { segmentId });
+  const { viewId } = await post('view.create-view', {
+    name: 'Friends in Bonn',
+    operation: 'contact.list-contacts',
+    parameters: { city: 'Bonn', sort: 'email' },
+    columns: ['email', 'customFields.shoeSize'],
+  });
+  await post('view.update-view', { viewId, parameters: { subscribed: 'true' }, columns: [] });
+  await erase('view.delete-view', { viewId });
   const { webhookId } = await post('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
   await post('webhook.update-webhook', { webhookId, eventTypes: ['ContactErased'] });
   await post('webhook.pause-webhook', { webhookId });

@@ -1085,6 +1085,25 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: (own) => own.the('segment'),
     otherAsks: [async (own) => ({ filter: JSON.stringify(await manyConditions(own)) })],
   },
+  'view.create-view': {
+    scope: 'view:write',
+    ask: (own) => ({ name: own.unique(), operation: 'contact.list-contacts', parameters: { city: 'Bonn' } }),
+    create: {
+      ...named,
+      also: { operation: 'contact.list-contacts' },
+      update: 'view.update-view',
+      otherChange: { columns: ['city'] },
+      list: 'view.list-views',
+      end: 'view.delete-view',
+    },
+  },
+  'view.get-view': { scope: 'view:read', answeredBy: BY_KEY, ask: (own) => own.the('view') },
+  'view.list-views': { scope: 'view:read', answeredBy: 'replica', ask: () => ({}) },
+  'view.update-view': {
+    scope: 'view:write',
+    ask: async (own) => ({ ...(await own.a('view')), name: own.unique() }),
+  },
+  'view.delete-view': { scope: 'view:write', ask: (own) => own.a('view') },
   'team.invite-member': {
     scope: 'team:write',
     ask: (own) => ({ email: own.person().email, role: 'EDITOR' }),

@@ -31,6 +31,7 @@ import { post } from '../src/posts/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
 import { segment } from '../src/segments/index.js';
 import { member } from '../src/team/index.js';
+import { view } from '../src/views/index.js';
 import { webhook } from '../src/webhooks/index.js';
 import { failThankYou, type Fields, type Fixture } from './fixture.js';
 import { type Answer, Client } from './harness.js';
@@ -525,6 +526,40 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
             segmentId: history.any('segment'),
             filter: aFilter(history.random),
           }),
+      ],
+    },
+  },
+  view: {
+    make: makes('view'),
+    show: (own, { id: viewId }) => own.send('view.get-view', { viewId }),
+    showsItself: true,
+    decide: (own, { id: viewId }) => own.send('view.update-view', { viewId, name: 'Friends' }),
+    next: { type: 'ViewUpdated', data: { name: 'Later' } },
+    loading: {
+      decider: view,
+      first: (any) => ({
+        type: 'ViewCreated',
+        data: {
+          name: 'A',
+          operation: any.pick(['contact.list-contacts', 'post.list-posts']),
+          parameters: any.pick<Record<string, string>>([{}, { sort: 'createdAt' }]),
+          columns: any.pick([[], ['city', 'customFields.a']]),
+        },
+      }),
+      next: (any) =>
+        any.event(
+          ['ViewUpdated', () => ({ name: any.word() })],
+          ['ViewUpdated', () => ({ parameters: {}, columns: [any.word()] })],
+          ['ViewDeleted'],
+        ),
+    },
+    past: {
+      idField: 'viewId',
+      shownBy: ['view.get-view'],
+      steps: (history) => [
+        () => history.send('view.update-view', { viewId: history.any('view'), name: history.name() }),
+        () => history.send('view.update-view', { viewId: history.any('view'), columns: ['city'] }),
+        () => history.send('view.delete-view', { viewId: history.any('view') }),
       ],
     },
   },

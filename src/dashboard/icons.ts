@@ -18,6 +18,7 @@ const SHAPES: Record<string, string> = {
   suppressions: 'M16.5 10a6.5 6.5 0 1 1-13 0 6.5 6.5 0 0 1 13 0ZM5.5 5.5l9 9',
   outbox: 'M3 11v5.5h14V11M10 12.5v-9M6.5 7 10 3.5 13.5 7',
   organization: 'M4 17V3.5h8V17M12 8h4v9M2.5 17h15M7 7h2M7 10h2M7 13h2',
+  views: 'M3 4h14v12H3zM3 8h14M8 8v8',
   team: 'M9.5 6.5a2.5 2.5 0 1 1-5 0 2.5 2.5 0 0 1 5 0ZM2 16c0-2.7 2.2-4.5 5-4.5s5 1.8 5 4.5M13 4.3a2.5 2.5 0 0 1 0 4.4M14.5 11.8c2 .6 3.5 2.1 3.5 4.2',
   keys: 'M9.8 10.5 17 3.3M14 6.3l2 2M10.8 13.1a3.6 3.6 0 1 1-7.2 0 3.6 3.6 0 0 1 7.2 0Z',
   publishableKeys:

@@ -1,9 +1,10 @@
-import { FLASH, html, Html, type Option, OptionsOf } from '#libs/pages';
+import { CheckOf, FLASH, html, Html, type Option, OptionsOf } from '#libs/pages';
 import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { csvFor } from './csv.js';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Actions, BadgeOf, Chips, Empty, MomentOf, numberIn, Table, timeIn } from './parts.js';
+import { COLUMN, Hidden, VIEW, ViewsOf } from './saved-views.js';
 import { type Section, textsIn } from './sections.js';
 import { type Address, type PageContext } from './page-context.js';
 
@@ -24,6 +25,8 @@ type Back = { href: string; text: string };
 
 export type Column<Listed> = {
   name: Text;
+  /** Its name in addresses and saved views, if people can choose whether to see it. */
+  key?: string;
   /** Moments are shown relative to now. */
   cell: (record: Listed, context: PageContext) => Html | Date | string | number | null;
   /** The value in the CSV file, if it differs from the cell. */
@@ -70,6 +73,8 @@ export type ListOptions<Listed> = {
   text?: Text;
   empty?: (words: DashboardWords) => { title: string; text: string };
   columns: readonly Column<Listed>[];
+  /** Columns that are only shown if they are chosen. */
+  moreColumns?: (context: PageContext) => Promise<Column<Listed>[]>;
   /** Further input of the operation, from the address. */
   fields?: (context: PageContext) => Record<string, unknown>;
   /** Label of the search field, if the operation supports `q`: by default that of the section, if it has one. */
@@ -111,7 +116,7 @@ type Whole<Listed> = ListOptions<Listed> & Required<Pick<ListOptions<Listed>, 't
 export const PAGE_SIZE = 20;
 
 /** Parameters of a list's address that do not choose records. */
-const NOT_SEARCHED = ['cursor', 'sort', FLASH, 'undo'];
+const NOT_SEARCHED = ['cursor', 'sort', FLASH, 'undo', VIEW, COLUMN];
 
 /** Maximum number of records searched with `searchIn`. */
 const MAX_SEARCHED = 2_000;
@@ -141,7 +146,8 @@ export function listPages<Listed extends { id?: string }>(given: ListOptions<Lis
 async function showList<Listed extends { id?: string }>(context: PageContext, options: Whole<Listed>) {
   const { words } = context;
   const { section, operation, text, empty, filters, add, actions, before, back } = options;
-  const allColumns = columnsFor(context, options);
+  const usualColumns = columnsFor(context, options);
+  const chosen = context.address.search.getAll(COLUMN);
   const search = searchOf(context, options);
   const cannotFind = options.cannotFind?.(context);
   const list = async () => {
@@ -149,16 +155,24 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     const asked = askedOf(context, options);
     const listed = isSearchedHere(context.address, options)
       ? { records: await searchRecords(context, options), next: null, isFirst: true }
-      : await listFrom(context, operation, { ...asked, sort: sortOf(context, allColumns) });
+      : await listFrom(context, operation, { ...asked, sort: sortOf(context, usualColumns) });
     return { ...listed, records: (await options.complete?.(context, listed.records)) ?? listed.records };
   };
-  const [listed, title, above, filtering, toBack] = await Promise.all([
+  const [listed, title, above, filtering, toBack, moreColumns, saved] = await Promise.all([
     list(),
     options.title(words, context),
     before?.(context) ?? null,
     filters?.(context) ?? [],
     back?.(context),
+    options.moreColumns?.(context) ?? [],
+    ViewsOf(context, options),
   ]);
+  const choosable = [...usualColumns, ...moreColumns].filter(({ key }) => key !== undefined);
+  const isChosen = (key: string) =>
+    chosen.length > 0 ? chosen.includes(key) : usualColumns.some((column) => column.key === key);
+  const allColumns = [...usualColumns, ...moreColumns].filter(
+    ({ key }) => key === undefined || isChosen(key),
+  );
   const isSearched = [...context.address.search.keys()].some((name) => !NOT_SEARCHED.includes(name));
   const adding =
     add && context.person.may(add.needs)
@@ -176,7 +190,9 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
       return value instanceof Date ? MomentOf(words, value) : value;
     }),
   );
-  const isEmpty = (n: number) => n > 0 && cells.every((row) => row[n] === null || row[n] === '');
+  const isWanted = ({ key }: Column<Listed>) => key !== undefined && chosen.includes(key);
+  const isEmpty = (n: number) =>
+    n > 0 && !isWanted(allColumns[n]!) && cells.every((row) => row[n] === null || row[n] === '');
   const columns = allColumns.filter((_, n) => !isEmpty(n));
   const rows = listed.records.map((record, index) => {
     const [first = null, ...others] = cells[index]!.filter((_, n) => !isEmpty(n));
@@ -194,6 +210,7 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     content: html`<p class="lead">${text(words)}</p>
       ${above}
       ${isNothing ? Actions(actions?.(context) ?? []) : Actions([adding, ...(actions?.(context) ?? [])])}
+      <div id="views">${saved}</div>
       ${isNothing || !(search || filters) ? null : Search(context, search?.(words), filtering)}
       <p class="small" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
       <div id="list">
@@ -201,7 +218,8 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
         ${
           rows.length === 0
             ? none
-            : html`${Choice(
+            : html`${choosable.length === 0 ? null : ColumnChoice(context, choosable, isChosen)}
+              ${Choice(
                 context.address,
                 choosing,
                 Table({
@@ -221,6 +239,28 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
   });
 }
 
+/** Chooses the columns. None chosen means the usual ones. */
+function ColumnChoice<Listed>(
+  { words, address }: PageContext,
+  columns: readonly Column<Listed>[],
+  isChosen: (key: string) => boolean,
+): Html {
+  const { label, button } = words.views.columns;
+  return html`<details class="columns">
+    <summary>${label}</summary>
+    <form method="get" action="${address.pathname}">
+      ${Hidden([...address.search].filter(([name]) => ![COLUMN, 'cursor', FLASH].includes(name)))}
+      <fieldset>
+        <legend class="pot">${label}</legend>
+        <div class="choices">
+          ${columns.map(({ key, name }) => CheckOf({ id: `column-${key}`, name: COLUMN, label: name(words), value: key!, isChecked: isChosen(key!) }))}
+        </div>
+      </fieldset>
+      <button class="button plain">${button}</button>
+    </form>
+  </details>`;
+}
+
 function Tick<Listed extends { id?: string }>({ name, nameOf }: Choosing<Listed>, record: Listed): Html {
   return html`<label class="tick"><input type="checkbox" name="${name}" value="${record.id}" aria-label="${nameOf(record)}" /></label>`;
 }
@@ -231,7 +271,7 @@ function Choice<Listed>(address: Address, choosing: Choosing<Listed> | undefined
   const { path, label, page, elsewhere, buttons } = choosing;
   const kept = [...address.search].filter(([name]) => !NOT_SEARCHED.includes(name));
   return html`<form method="get" action="${address.path(path)}">
-    ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)} ${table}
+    ${Hidden(kept)} ${table}
     <div class="choosing" role="group" aria-label="${label}" data-page="${page}" data-elsewhere="${elsewhere}">
       <strong>${label}</strong>
       ${buttons.map(
@@ -309,7 +349,7 @@ export function FilterChips({ words, address }: PageContext, filters: readonly F
 /** Updates the list while the user types; without scripts, when the form is sent. */
 function Search(context: PageContext, label: string | undefined, filters: readonly Filter[]): Html {
   const { words, address } = context;
-  const sort = address.query('sort');
+  const kept = [...address.search].filter(([name]) => ['sort', VIEW, COLUMN].includes(name));
   return html`<form
     class="find"
     role="search"
@@ -317,7 +357,7 @@ function Search(context: PageContext, label: string | undefined, filters: readon
     hx-get="${address.pathname}"
     hx-trigger="input changed delay:300ms, change, submit"
     hx-select="#list"
-    hx-select-oob="#found:innerHTML"
+    hx-select-oob="#found:innerHTML,#views:innerHTML"
     hx-target="#list"
     hx-swap="outerHTML"
     hx-replace-url="true"
@@ -331,7 +371,7 @@ function Search(context: PageContext, label: string | undefined, filters: readon
           </div>`
     }
     ${filters.length > MAX_FILTERS ? MoreFilters(context, filters) : filters.map((one) => FilterOf(context, one))}
-    ${sort === undefined ? null : html`<input type="hidden" name="sort" value="${sort}" />`}
+    ${Hidden(kept)}
     <button class="button plain">${words.search}</button>
   </form>`;
 }

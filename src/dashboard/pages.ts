@@ -21,6 +21,7 @@ import { segmentPages } from './segments/pages.js';
 import { styleGuidePage } from './style-guide.js';
 import { suppressionPages } from './suppressions/pages.js';
 import { teamPages } from './team/pages.js';
+import { viewPages } from './views/pages.js';
 import { webhookPages } from './webhooks/pages.js';
 import { systemStatusPages } from './status/pages.js';
 
@@ -39,6 +40,7 @@ export const PAGES: PageDefinition[] = [
   ...postPages,
   ...imagePages,
   ...suppressionPages,
+  ...viewPages,
   ...teamPages,
   ...organizationPages,
   ...keyPages,

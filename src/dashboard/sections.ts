@@ -75,6 +75,7 @@ export function navigation(): { group: NavigationGroup | null; sections: Record<
       group: 'settings',
       sections: {
         organization: { path: 'organization', needs: 'organization:read' },
+        views: { path: 'views', needs: 'view:read', shows: 'view' },
         team: { path: 'team', needs: 'team:read', shows: 'member' },
         keys: { path: 'keys', needs: 'api-key:read', shows: 'api-key' },
         publishableKeys: { path: 'publishable-keys', needs: 'api-key:read', shows: 'publishable-key' },

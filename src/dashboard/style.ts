@@ -47,6 +47,8 @@ thead th{color:var(--quiet);font-size:var(--text-1);font-weight:600;white-space:
 thead a{color:inherit;text-decoration:none}thead a:hover{text-decoration:underline}[aria-sort]{color:var(--ink)}
 [aria-sort=ascending] a::after{content:" ↑" / ""}[aria-sort=descending] a::after{content:" ↓" / ""}
 .fits{overflow:visible;background:none}.fits thead th{position:sticky;top:0;z-index:1;background:var(--ground);box-shadow:0 1px var(--line)}
+.views ul{display:flex;flex-wrap:wrap;gap:0 var(--space-3);margin:0 0 var(--space-2);padding:0;list-style:none}.views a{display:block;padding:.4rem 0;color:var(--quiet);text-decoration:none}.views a:hover{text-decoration:underline}.views a[aria-current]{color:var(--ink);font-weight:600;box-shadow:inset 0 -2px var(--accent)}
+.columns .choices{columns:auto}
 .chips{display:flex;flex-wrap:wrap;gap:var(--space-1) var(--space-2);align-items:center;margin:0 0 var(--space-2);padding:0;list-style:none}
 .chip{display:inline-flex;max-width:100%;padding:.125rem .625rem;border-radius:1rem;background:var(--sheet);color:var(--ink);font-size:var(--text-1);text-decoration:none;overflow-wrap:anywhere}a.chip::after{content:"×" / "";padding-left:.375rem}.chip:hover{box-shadow:inset 0 0 0 1px var(--edge)}.chip button{min-width:1.75rem;margin:-.125rem -.5rem -.125rem 0;padding:.125rem;border:0;background:none;color:inherit;font:inherit;cursor:pointer}.facts dd:has(form){white-space:normal}dd .chips{margin:0}dd .field{margin-bottom:var(--space-2)}dd label{position:absolute;left:-99rem}
 tbody th{min-width:9rem;max-width:26rem;font-weight:600;overflow-wrap:anywhere}

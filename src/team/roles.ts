@@ -16,6 +16,7 @@ const CAMPAIGNING = [
   'broadcast',
   'suppression',
   'field',
+  'view',
 ];
 /** Everything that all members can see of their organization. */
 const COMMON = ['organization:read', 'team:read'];

@@ -52,6 +52,7 @@ export const common: typeof en = {
     suppressions: 'Gesperrte Adressen',
     posts: 'Beiträge',
     images: 'Bilder',
+    views: 'Ansichten',
     team: 'Team',
     organization: 'Organisation',
     keys: 'API-Schlüssel',

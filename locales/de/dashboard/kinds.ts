@@ -38,5 +38,6 @@ export const kinds: typeof en = {
   suppression: 'Sperre einer Adresse',
   tag: 'Tag',
   tagging: 'Zugewiesenes Tag',
+  view: 'Ansicht',
   webhook: 'Webhook',
 };

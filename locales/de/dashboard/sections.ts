@@ -21,3 +21,4 @@ export { tags } from './tags.js';
 export { team } from './team.js';
 export { webhooks } from './webhooks.js';
 export { systemStatus } from './system-status.js';
+export { views } from './views.js';

@@ -54,6 +54,7 @@ export const systemStatus: typeof en = {
     suppressions: 'Gesperrte Adressen',
     segments: 'Segmente',
     tags: 'Tags',
+    views: 'Ansichten',
     webhooks: 'Webhooks',
   },
   namesOfReactions: {

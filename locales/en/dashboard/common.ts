@@ -52,6 +52,7 @@ export const common = {
     suppressions: 'Suppressed addresses',
     posts: 'Posts',
     images: 'Images',
+    views: 'Views',
     team: 'Team',
     organization: 'Organization',
     keys: 'API keys',

@@ -37,5 +37,6 @@ export const kinds = {
   suppression: 'Suppression',
   tag: 'Tag',
   tagging: 'Assigned tag',
+  view: 'View',
   webhook: 'Webhook',
 };

@@ -55,6 +55,7 @@ export const systemStatus = {
     suppressions: 'Suppressed addresses',
     segments: 'Segments',
     tags: 'Tags',
+    views: 'Views',
     webhooks: 'Webhooks',
   } as Names,
   namesOfReactions: {

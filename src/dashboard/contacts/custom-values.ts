@@ -1,5 +1,6 @@
 import { type Html } from '#libs/pages';
 import { type CustomValue, type FieldRecord, valueIn } from '../../fields/index.js';
+import { type Column } from '../list-pages.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { ChoiceField, dateIn, numberIn, SelectField, TextField } from '../parts.js';
 import { type DashboardWords } from '#locales';
@@ -15,17 +16,33 @@ export async function customFieldsOf({ person, api }: PageContext): Promise<Fiel
 
 /** The values of a contact, for `Facts`. */
 export function factsOf(words: DashboardWords, fields: readonly FieldRecord[], values: Values) {
-  return fields.flatMap(({ key, name, type }) => {
-    const value = values[key];
-    if (value === undefined) return [];
-
-    let shown: string;
-    if (typeof value === 'boolean') shown = value ? words.yes : words.no;
-    else if (typeof value === 'number') shown = numberIn(words, value);
-    else if (Array.isArray(value)) shown = value.join(', ');
-    else shown = type === 'DATE' ? dateIn(words, value) : value;
-    return [{ name, value: shown }];
+  return fields.flatMap((field) => {
+    const value = shownIn(words, field, values);
+    return value === null ? [] : [{ name: field.name, value }];
   });
+}
+
+function shownIn(words: DashboardWords, { key, type }: FieldRecord, values: Values): string | null {
+  const value = values[key];
+  if (value === undefined) return null;
+  if (typeof value === 'boolean') return value ? words.yes : words.no;
+  if (typeof value === 'number') return numberIn(words, value);
+  if (Array.isArray(value)) return value.join(', ');
+  return type === 'DATE' ? dateIn(words, value) : value;
+}
+
+/** The name of a custom field's column. */
+export function customColumn(key: string): string {
+  return `customFields.${key}`;
+}
+
+export function customColumns(fields: readonly FieldRecord[]): Column<{ customFields: Values }>[] {
+  return fields.map((field) => ({
+    name: () => field.name,
+    key: customColumn(field.key),
+    cell: ({ customFields }, { words }) => shownIn(words, field, customFields),
+    isNumber: field.type === 'NUMBER',
+  }));
 }
 
 export function CustomInputs(

@@ -1,7 +1,8 @@
 import { html, type Html } from '#libs/pages';
+import { type DashboardWords } from '#locales';
 import { invalid, type StreamedAnswer } from '#libs/rpc';
 import { kindsIn } from '../belonging.js';
-import { createdColumn, type Filter } from '../list-pages.js';
+import { type Column, createdColumn, type Filter } from '../list-pages.js';
 import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -31,7 +32,7 @@ import {
   PLACES,
 } from './contact.js';
 import { ConsentsOf } from './consents.js';
-import { CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
+import { customColumns, CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
 import { choosing, groupPage, UngroupLink, ungroupPage, unsubscribePage } from './group-page.js';
 import { BelongingOf } from './groups-of-contact.js';
 
@@ -44,6 +45,20 @@ const contacts = recordPages<ContactRecord>({
   titleOf: nameOf,
   find: (context) => contactOf(context),
 });
+
+/** Columns that the list of contacts can show in addition to the usual ones. */
+const MORE_COLUMNS: Column<ContactRecord>[] = [
+  ...DETAILS.filter((name) => !['firstName', 'lastName', 'country'].includes(name)).map((key) => ({
+    name: ({ contacts }: DashboardWords) => contacts.fields[key],
+    key,
+    cell: (contact: ContactRecord) => contact[key],
+  })),
+  {
+    name: ({ contacts }) => contacts.fields.externalIds,
+    key: 'externalIds',
+    cell: ({ externalIds }) => externalIds.join(', '),
+  },
+];
 
 export const contactPages: PageDefinition[] = [
   ...contacts.list({
@@ -67,20 +82,24 @@ export const contactPages: PageDefinition[] = [
         cell: ({ email, ...contact }) => (nameOf({ ...contact, email }) === email ? null : email),
         exported: ({ email }) => email,
         sort: 'email',
+        key: 'email',
         isObvious: true,
       },
       {
         name: ({ contacts }) => contacts.subscribed,
+        key: 'subscribed',
         cell: ({ subscribed }, { words }) => (subscribed ? words.yes : words.no),
       },
       {
         name: ({ contacts }) => contacts.fields.country,
+        key: 'country',
         cell: ({ country }, { words }) => country && countryName(words.locale, country),
         exported: ({ country }) => country,
         isObvious: true,
       },
-      createdColumn(({ since }) => since),
+      { ...createdColumn(({ since }) => since), key: 'createdAt' },
     ],
+    moreColumns: async (context) => [...MORE_COLUMNS, ...customColumns(await customFieldsOf(context))],
     exportBy: async (context) =>
       forExcel(
         context.words,

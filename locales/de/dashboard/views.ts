@@ -1,0 +1,32 @@
+import { type views as en } from '../../en/dashboard/views.js';
+
+export const views: typeof en = {
+  title: 'Ansichten',
+  text: 'Eine Ansicht ist eine Liste mit den Filtern, der Sortierung und den Spalten, die Ihr Team öfter braucht.',
+  none: {
+    title: 'Noch keine Ansichten',
+    text: 'Filtern Sie eine Liste, zum Beispiel die Kontakte, und wählen Sie dann „Ansicht speichern“.',
+  },
+  search: 'Name',
+  add: 'Neue Ansicht',
+  create: 'Ansicht speichern',
+  all: 'Alle',
+  save: 'Ansicht speichern',
+  saveChanges: (name: string) => `Änderungen an „${name}“ speichern`,
+  manage: 'Umbenennen oder löschen',
+  open: 'Öffnen',
+  list: 'Liste',
+  order: 'Sortiert nach',
+  ascending: (field: string) => `${field} (aufsteigend)`,
+  descending: (field: string) => `${field} (absteigend)`,
+  gone: 'Gelöscht',
+  columns: { label: 'Spalten', button: 'Spalten anzeigen' },
+  edit: { link: 'Bearbeiten', title: (name: string) => `„${name}“ bearbeiten` },
+  deleting: {
+    link: 'Löschen',
+    title: (name: string) => `„${name}“ löschen?`,
+    text: 'Nur die Ansicht wird gelöscht, für Ihr ganzes Team. An der Liste ändert sich nichts.',
+    button: (name: string) => `„${name}“ löschen`,
+  },
+  done: { created: 'Ansicht gespeichert.', changed: 'Ansicht gespeichert.', deleted: 'Ansicht gelöscht.' },
+};

@@ -1,0 +1,122 @@
+import { html, type Html } from '#libs/pages';
+import { findOperation } from '#libs/rpc';
+import { storedParameters, type ViewFields } from '../views/index.js';
+import { type DashboardWords } from '#locales';
+import { type PageContext } from './page-context.js';
+import { Actions, ButtonLink } from './parts.js';
+import { places, type Section, sectionOf, textsIn } from './sections.js';
+
+export type ViewRecord = ViewFields & { id: string; createdAt: string; updatedAt: string };
+/** What a view says about its list. */
+export type ListState = Pick<ViewFields, 'operation' | 'parameters' | 'columns'>;
+
+/** The parameters of a list's address with the opened view, and with each chosen column. */
+export const VIEW = 'view';
+export const COLUMN = 'column';
+/** The parameter of a view's pages with the list that it is saved from. */
+const OPERATION = 'operation';
+
+/** More views would be a long row. The page of all views shows the others. */
+const LIMIT = 50;
+
+/** The operation that lists the records of a section, if it has a list. */
+export function listOperation(section: Section): string | undefined {
+  const kind = places()[section]?.shows;
+  const operation = `${kind}.list-${kind}s`;
+  return findOperation(operation) ? operation : undefined;
+}
+
+/** The section whose list an operation fills; undefined for operations whose records have no list of their own. */
+export function sectionOfList(operation: string): Section | undefined {
+  const section = sectionOf(operation.split('.')[0]!);
+  return section !== undefined && listOperation(section) === operation ? section : undefined;
+}
+
+/** Parameters of the address that a form keeps. */
+export function Hidden(kept: readonly (readonly [string, string])[]): Html[] {
+  return kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`);
+}
+
+/** The state of a list, from its address, or from that of a page that saves it; undefined if that says nothing about a list. */
+export function stateIn(
+  { address }: Pick<PageContext, 'address'>,
+  operation = address.query(OPERATION),
+): ListState | undefined {
+  if (operation === undefined || sectionOfList(operation) === undefined) return undefined;
+  const given = storedParameters(operation).map((name) => [name, address.query(name)] as const);
+  return {
+    operation,
+    parameters: Object.fromEntries(
+      given.filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
+    columns: address.search.getAll(COLUMN),
+  };
+}
+
+function queryOf(
+  { parameters, columns }: Omit<ListState, 'operation'>,
+  more: Record<string, string>,
+): string {
+  const columnsChosen = columns.map((column): [string, string] => [COLUMN, column]);
+  return `?${new URLSearchParams([...Object.entries({ ...more, ...parameters }), ...columnsChosen]).toString()}`;
+}
+
+/** The list as a view shows it, relative to the organization; the view's page if there is no such list. */
+export function listWith(view: ListState & { id: string }): string {
+  const section = sectionOfList(view.operation);
+  return section === undefined
+    ? `views/${view.id}`
+    : `${places()[section]!.path}${queryOf(view, { [VIEW]: view.id })}`;
+}
+
+/** The views of a list, and what can be done with its state. */
+export async function ViewsOf(
+  context: PageContext,
+  { section, path, operation }: { section: Section; path: string; operation: unknown },
+): Promise<Html | null> {
+  const { words, person, address, api } = context;
+  if (!person.may('view:read') || path !== places()[section]?.path) return null;
+  if (operation !== listOperation(section) || section === 'views') return null;
+  const { records } = await api.run<{ records: ViewRecord[] }>('view.list-views', {
+    operation,
+    sort: 'name',
+    limit: LIMIT,
+  });
+  const now = stateIn(context, operation as string)!;
+  const opened = records.find(({ id }) => id === address.query(VIEW));
+  const isPlain = queryOf(now, {}) === '?';
+  const isSaved = opened ? isSame(now, opened) : isPlain;
+  const saving = (to: string) => `${to}${queryOf(now, { [OPERATION]: now.operation })}`;
+  const mayWrite = person.may('view:write');
+  const { title, all, save, saveChanges, manage } = words.views;
+  const LinkTo = (to: string, text: string, isCurrent: boolean) =>
+    html`<li><a href="${address.path(to)}"${isCurrent ? html` aria-current="page"` : null}>${text}</a></li>`;
+  const row =
+    records.length === 0
+      ? null
+      : html`<nav class="views" aria-label="${title}"><ul>
+          ${LinkTo(path, all, !opened && isPlain)}
+          ${records.map((one) => LinkTo(listWith(one), one.name, one === opened))}
+        </ul></nav>`;
+  return html`${row}
+    ${Actions([
+      opened !== undefined &&
+        mayWrite &&
+        !isSaved &&
+        ButtonLink(address, saving(`views/${opened.id}/edit`), saveChanges(opened.name), true),
+      mayWrite && !isSaved && ButtonLink(address, saving('views/new'), save, true),
+      opened !== undefined && isSaved && ButtonLink(address, `views/${opened.id}`, manage, true),
+    ])}`;
+}
+
+function isSame(one: Omit<ListState, 'operation'>, other: Omit<ListState, 'operation'>): boolean {
+  const sorted = ({ parameters, columns }: typeof one) =>
+    JSON.stringify([Object.entries(parameters).toSorted(), columns.toSorted()]);
+  return sorted(one) === sorted(other);
+}
+
+/** The name of the list that an operation fills. */
+export function listName(words: DashboardWords, operation: string): string {
+  const section = sectionOfList(operation);
+  return section === undefined ? operation : textsIn(words, section).title;
+}

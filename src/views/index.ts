@@ -1,0 +1,3 @@
+export { type ViewFields, view } from './view.js';
+export { storedParameters } from './view-fields.js';
+export { ViewsModule } from './views.module.js';
