@@ -68,8 +68,8 @@ it('a list is saved as a view, opened, changed, renamed and deleted', async () =
 
   const changed = await shown(`contacts?view=${view.id}&city=Kiel`);
   expect(viewsIn(changed)[1]!.isCurrent).toBe(true);
-  expect(buttonIn(changed, en.views.save)).toBeDefined();
-  const updating = buttonIn(changed, en.views.saveChanges('In Bonn'))!;
+  expect(buttonIn(changed, en.views.saveAsNew)).toBeDefined();
+  const updating = buttonIn(changed, en.views.saveChanges)!;
   const done = await editor.post(updating, { name: 'In Kiel' });
   expect(done.location).toContain('city=Kiel');
   expect((await client.get('view.get-view', { viewId: view.id })).body.data).toMatchObject({

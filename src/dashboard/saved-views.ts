@@ -85,10 +85,17 @@ export async function ViewsOf(
   const now = stateIn(context, operation as string)!;
   const opened = records.find(({ id }) => id === address.query(VIEW));
   const isPlain = queryOf(now, {}) === '?';
-  const isSaved = opened ? isSame(now, opened) : isPlain;
-  const saving = (to: string) => `${to}${queryOf(now, { [OPERATION]: now.operation })}`;
   const mayWrite = person.may('view:write');
-  const { title, all, save, saveChanges, manage } = words.views;
+  const { title, all, save, saveAsNew, saveChanges, manage } = words.views;
+  const button = (to: string, text: string) => ButtonLink(address, to, text, true);
+  const saved = queryOf(now, { [OPERATION]: now.operation });
+  const saving = opened
+    ? isSame(now, opened)
+      ? [button(`views/${opened.id}`, manage)]
+      : [button(`views/${opened.id}/edit${saved}`, saveChanges), button(`views/new${saved}`, saveAsNew)]
+    : isPlain
+      ? []
+      : [button(`views/new${saved}`, save)];
   const LinkTo = (to: string, text: string, isCurrent: boolean) =>
     html`<li><a href="${address.path(to)}"${isCurrent ? html` aria-current="page"` : null}>${text}</a></li>`;
   const row =
@@ -99,14 +106,7 @@ export async function ViewsOf(
           ${records.map((one) => LinkTo(listWith(one), one.name, one === opened))}
         </ul></nav>`;
   return html`${row}
-    ${Actions([
-      opened !== undefined &&
-        mayWrite &&
-        !isSaved &&
-        ButtonLink(address, saving(`views/${opened.id}/edit`), saveChanges(opened.name), true),
-      mayWrite && !isSaved && ButtonLink(address, saving('views/new'), save, true),
-      opened !== undefined && isSaved && ButtonLink(address, `views/${opened.id}`, manage, true),
-    ])}`;
+    ${Actions(mayWrite ? saving : [])}`;
 }
 
 function isSame(one: Omit<ListState, 'operation'>, other: Omit<ListState, 'operation'>): boolean {
