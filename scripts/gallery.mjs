@@ -189,6 +189,8 @@ async function fill(organizationId) {
   for (const name of ['Volunteer', 'Press', 'Ehrenamtskoordinatorinnen'])
     await post('tag.create-tag', { name });
   for (const name of ['Newsletter', 'Local groups']) await post('list.create-list', { name });
+  const parameters = { city: 'Berlin', subscribed: 'true' };
+  await post('view.create-view', { name: 'Berlin', operation: 'contact.list-contacts', parameters });
   await post('webhook.create-webhook', { url: 'https://crm.example.org/hooks/advocacy' });
   await post('suppression.create-suppression', { email: 'do-not-write@example.org' });
 }

@@ -92,7 +92,7 @@ export function documentationOf(app: NestExpressApplication, publicUrl: string |
 
 function describeApi(app: NestExpressApplication, publicUrl: string | undefined): OpenAPIObject {
   const description =
-    'Manage contacts, petitions, posts, lists, tags, segments, custom fields, suppressions and broadcasts with this event-sourced RPC API. GET reads, ' +
+    'Manage contacts, petitions, posts, lists, tags, segments, custom fields, views, suppressions and broadcasts with this event-sourced RPC API. GET reads, ' +
     'POST creates or updates, and DELETE removes. Every operation is safe to repeat; `webhook.rotate-secret` and `webhook.replay-webhook` need an `Idempotency-Key` for that. `error.docs` links to an explanation of each error.\n\n' +
     `Each role grants these scopes:\n\n| Role | Scopes |\n| --- | --- |\n${ROLES.map(
       (role) =>
