@@ -36,7 +36,9 @@ const headingsIn = (text: string) =>
   [...text.matchAll(/<th role="columnheader"[^>]*>(?:<a [^>]*>)?([^<]*)/g)].map(([, name]) => name);
 /** The link of a button, relative to the dashboard of the organization. */
 const buttonIn = (text: string, name: string) =>
-  new RegExp(`href="([^"]*)">(?:<svg[^>]*><path[^>]*></svg>)?${name}</a>`).exec(text)?.[1]?.replaceAll('&amp;', '&');
+  new RegExp(`href="([^"]*)">(?:<svg[^>]*><path[^>]*></svg>)?${name}</a>`)
+    .exec(text)?.[1]
+    ?.replaceAll('&amp;', '&');
 
 it('a list is saved as a view, opened, changed, renamed and deleted', async () => {
   await person('ada@example.org', { city: 'Bonn' });
