@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type Locator, type Page, type Request } from 'playwright-core';
 import { SmtpServer } from '#libs/testing';
 import { DASHBOARD, type DashboardWords } from '#locales';
@@ -635,6 +636,17 @@ inBrowser('in Chromium', () => {
     }`);
     expect(await written()).toMatch(/- three\n- four$/);
 
+    // An image is uploaded in place, and asks what it shows.
+    const picker = page.locator('.editor ~ input[type=file]');
+    const choose = async (file: string) => {
+      await picker.setInputFiles(join(__dirname, file));
+      await page.getByLabel(DASHBOARD.en.images.alt).fill('The river');
+      await page.getByRole('button', { name: editor.insertImage }).click();
+    };
+    await choose('../src/demo/river.jpg');
+    await eventually(async () => {
+      expect(await written()).toMatch(/!\[The river\]\(https:\/\/\S+\/images\/\S+\)/);
+    });
     await tool('Markdown').click();
     const table = '| a | b |\n| - | - |\n| 1 | 2 |';
     await page.locator('textarea[name=content]').fill(table);

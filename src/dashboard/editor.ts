@@ -5,11 +5,11 @@ import { pathOfScript } from './scripts.js';
 
 const TOOLS = [
   ...(['bold', 'italic', 'heading', 'subheading'] as const),
-  ...(['bullets', 'numbers', 'quote', 'link', 'undo', 'redo'] as const),
+  ...(['bullets', 'numbers', 'quote', 'link', 'image', 'undo', 'redo'] as const),
 ];
 
 /** What the script `editor` needs to replace the Markdown field before it. Only emails have merge fields. */
-export function EditorOf({ editor }: DashboardWords, isMail: boolean): Html {
+export function EditorOf({ editor, images }: DashboardWords, isMail: boolean): Html {
   return html`<template data-editor="${isMail ? 'mail' : 'page'}">
       <div role="toolbar" aria-label="${editor.tools}">
         ${TOOLS.map(
@@ -19,16 +19,26 @@ export function EditorOf({ editor }: DashboardWords, isMail: boolean): Html {
         <button type="button" data-tool="markdown">Markdown</button>
       </div>
       <p class="hint" role="status" hidden>${editor.foreign}</p>
-      <dialog class="sheet">
-        <form method="dialog">
-          <div class="field"><label>${editor.address} <input type="text" inputmode="url" autocomplete="off" /></label></div>
-          <p class="hint">${editor.addressHint}</p>
-          <ul class="actions">
-            <li><button class="button" value="apply">${editor.apply}</button></li>
-            <li><button class="button plain" value="">${editor.cancel}</button></li>
-          </ul>
-        </form>
-      </dialog>
+      <p class="faults" role="alert" hidden>${editor.notUploaded}</p>
+      ${DialogOf(editor, { name: 'link', label: editor.address, hint: editor.addressHint, apply: editor.apply })}
+      ${DialogOf(editor, { name: 'image', label: images.alt, hint: images.altHint, apply: editor.insertImage })}
+      <input type="file" accept="image/*" hidden aria-label="${editor.image}" />
     </template>
     <script type="module" src="${pathOfScript('editor')}"></script>`;
+}
+
+type DialogOptions = { name: string; label: string; hint: string; apply: string };
+
+/** Asks for one text. */
+function DialogOf({ cancel }: DashboardWords['editor'], { name, label, hint, apply }: DialogOptions): Html {
+  return html`<dialog class="sheet" data-dialog="${name}">
+    <form method="dialog">
+      <div class="field"><label>${label} <input type="text" autocomplete="off" /></label></div>
+      <p class="hint">${hint}</p>
+      <ul class="actions">
+        <li><button class="button" value="apply">${apply}</button></li>
+        <li><button class="button plain" value="">${cancel}</button></li>
+      </ul>
+    </form>
+  </dialog>`;
 }

@@ -23,6 +23,10 @@ export const common: typeof en = {
     numbers: 'Nummerierte Liste',
     quote: 'Zitat',
     link: 'Link',
+    image: 'Bild',
+    insertImage: 'Bild einfügen',
+    notUploaded:
+      'Das Bild wurde nicht hochgeladen. Versuchen Sie es noch einmal, oder laden Sie es unter „Bilder“ hoch.',
     undo: 'Rückgängig',
     redo: 'Wiederholen',
     address: 'Adresse des Links',

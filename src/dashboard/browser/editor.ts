@@ -113,7 +113,10 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
   const hasMerges = template.dataset.editor === 'mail';
   const bar = template.content.cloneNode(true) as DocumentFragment;
   const tools = bar.querySelector<HTMLElement>('[role=toolbar]')!;
-  const dialog = bar.querySelector('dialog')!;
+  const dialogs = [...bar.querySelectorAll('dialog')];
+  const picker = bar.querySelector<HTMLInputElement>('[type=file]')!;
+  const failed = bar.querySelector<HTMLElement>('.faults')!;
+  const failure = failed.textContent;
   const foreign = bar.querySelector<HTMLElement>('.hint')!;
   const hint = document.getElementById(`${field.id}-hint`);
   const label = document.querySelector<HTMLLabelElement>(`label[for="${CSS.escape(field.id)}"]`)!;
@@ -140,6 +143,10 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     state: stateOf(),
     attributes: { role: 'textbox', 'aria-multiline': 'true', 'aria-labelledby': label.id, dir: 'auto' },
     transformPastedHTML: withLists,
+    // Word adds a picture of the text.
+    handlePaste: (_, { clipboardData }) =>
+      clipboardData?.getData('text/plain') === '' && takeImage(clipboardData.files),
+    handleDrop: (_, { dataTransfer }) => takeImage(dataTransfer?.files),
     dispatchTransaction(transaction) {
       view.updateState(view.state.apply(transaction));
       showTools();
@@ -148,8 +155,8 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
       field.dispatchEvent(new Event('input', { bubbles: true }));
     },
   });
-  surface.after(foreign);
-  document.body.append(dialog);
+  surface.after(foreign, failed, picker);
+  document.body.append(...dialogs);
 
   const isShown = (): boolean => field.hidden === true;
   const showTools = () => {
@@ -174,16 +181,21 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     showTools();
   };
 
-  const askForLink = () => {
+  const ask = (name: string, value: string, apply: (text: string) => void) => {
+    const dialog = dialogs.find(({ dataset }) => dataset.dialog === name)!;
     const input = dialog.querySelector('input')!;
-    const { $from, from, to, empty } = view.state.selection;
-    input.value = (marks.link.isInSet($from.marks())?.attrs.href as string | undefined) ?? '';
+    input.value = value;
     dialog.returnValue = '';
     dialog.showModal();
     dialog.onclose = () => {
       view.focus();
-      if (dialog.returnValue !== 'apply') return;
-      const href = input.value.trim();
+      if (dialog.returnValue === 'apply') apply(input.value.trim());
+    };
+  };
+  const askForLink = () => {
+    const { $from, from, to, empty } = view.state.selection;
+    const before = (marks.link.isInSet($from.marks())?.attrs.href as string | undefined) ?? '';
+    ask('link', before, (href) => {
       const { tr } = view.state;
       if (!empty) tr.removeMark(from, to, marks.link);
       if (href !== '') {
@@ -194,8 +206,40 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
         else tr.addMark(from, to, link);
       }
       view.dispatch(tr);
-    };
+    });
   };
+  /** Uploads the file on the page that people without scripts use, and reads the address from the page that follows. */
+  const upload = async (file: File, alt: string) => {
+    const body = new FormData();
+    body.append('alt', alt);
+    body.append('file', file);
+    const response = await fetch(`${location.pathname.split('/', 3).join('/')}/images/new`, {
+      method: 'POST',
+      body,
+    });
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+    const shown = page.querySelector<HTMLImageElement>('.picture img');
+    // An email is read elsewhere, so it needs the whole address.
+    const src = hasMerges ? page.querySelector<HTMLInputElement>('#url')?.value : shown?.getAttribute('src');
+    if (src) view.dispatch(view.state.tr.replaceSelectionWith(nodes.image.create({ src, alt }), false));
+    else throw new Error(page.querySelector('.faults')?.textContent.trim() || failure);
+  };
+  const takeImage = (files: FileList | null | undefined): boolean => {
+    const file = [...(files ?? [])].find(({ type }) => type.startsWith('image/'));
+    if (!file) return false;
+    failed.hidden = true;
+    ask('image', '', (alt) => {
+      upload(file, alt).catch((error: Error) => {
+        failed.hidden = false;
+        failed.textContent = error instanceof TypeError ? failure : error.message;
+      });
+    });
+    return true;
+  };
+  picker.addEventListener('change', () => {
+    takeImage(picker.files);
+    picker.value = '';
+  });
 
   for (const button of buttons) {
     // The selection stays in the text.
@@ -204,6 +248,7 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
       const { tool = '' } = button.dataset;
       if (tool === 'markdown') return show(!isShown());
       if (tool === 'link') return askForLink();
+      if (tool === 'image') return picker.click();
       TOOLS[tool]!.run(view.state, (transaction) => view.dispatch(transaction));
       view.focus();
     });
