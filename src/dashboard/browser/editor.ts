@@ -222,7 +222,7 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     // An email is read elsewhere, so it needs the whole address.
     const src = hasMerges ? page.querySelector<HTMLInputElement>('#url')?.value : shown?.getAttribute('src');
     if (src) view.dispatch(view.state.tr.replaceSelectionWith(nodes.image.create({ src, alt }), false));
-    else throw new Error(page.querySelector('.faults')?.textContent.trim() || failure);
+    else throw new Error(page.querySelector('.faults')?.textContent.trim() ?? failure);
   };
   const takeImage = (files: FileList | null | undefined): boolean => {
     const file = [...(files ?? [])].find(({ type }) => type.startsWith('image/'));
