@@ -109,7 +109,7 @@ function collect({ components, paths, tags, webhooks }) {
 }
 
 /** `create-contact` of the service `contact` is `create`. `update-contacts` keeps its name next to `update-contact`. */
-function methodOf(service, method, names) {
+export function methodOf(service, method, names) {
   const [, verb, isPlural] = new RegExp(`^(\\w+)-${service}(s?)$`).exec(method) ?? [];
   return camelCase(verb && !(isPlural && names.has(`${verb}-${service}`)) ? verb : method);
 }

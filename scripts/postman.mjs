@@ -4,6 +4,42 @@
 
 const FORMAT = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
 
+/** Optional fields of examples, without which a call would change or find nothing. A name stands for its example value. */
+const CHOSEN = {
+  'contact.create-contact': ['firstName', 'lastName'],
+  'contact.get-contact': ['contactId'],
+  'contact.update-contact': ['firstName', 'lastName'],
+  'contact.update-contacts': { addTags: ['Volunteer'] },
+  'petition.update-petition': { goal: 5000 },
+  'petition.invalidate-signatures': ['emailDomain'],
+  'post.update-post': ['description'],
+  'organization.update-organization': ['website'],
+  'webhook.update-webhook': { eventTypes: ['PetitionSigned'] },
+  'broadcast.create-broadcast': ['subject'],
+  'broadcast.update-broadcast': ['subject'],
+  'image.update-image': { alt: 'The river in May' },
+  'team.invite-member': { role: 'EDITOR' },
+  'team.update-member': { role: 'EDITOR' },
+};
+
+/** The files of examples, by type. Images have none. */
+const FILES = {
+  'text/csv': 'email,firstName\nada@example.org,Ada\ngrace@example.org,Grace',
+  'application/x-ndjson':
+    '{"email":"ada@example.org","firstName":"Ada"}\n{"email":"grace@example.org","firstName":"Grace"}',
+};
+
+function chosenOf(name, properties) {
+  const chosen = CHOSEN[name] ?? (/\.update-/.test(name) && properties.name ? ['name'] : []);
+  return Array.isArray(chosen)
+    ? Object.fromEntries(
+        chosen
+          .filter((field) => properties[field])
+          .map((field) => [field, exampleOf(field, properties[field])]),
+      )
+    : chosen;
+}
+
 /** @param operations those of the OpenAPI document, each with its `name` and `method` */
 export function postmanCollection({ info, tags }, operations) {
   const folders = tags
@@ -14,7 +50,7 @@ export function postmanCollection({ info, tags }, operations) {
     }))
     .filter(({ item }) => item.length > 0);
   const ids = [...JSON.stringify(folders).matchAll(/{{(\w+)}}/g)].map(([, key]) => key);
-  const collection = {
+  return {
     info: {
       name: info.title,
       schema: FORMAT,
@@ -30,20 +66,19 @@ export function postmanCollection({ info, tags }, operations) {
     ],
     item: folders,
   };
-  return `${JSON.stringify(collection, null, 1)}\n`;
 }
 
 function itemOf({ name, method, summary, description, parameters = [], requestBody }, tag) {
   // Of the parameters that exclude each other, the id of the folder's records.
   const ownId = `${tag.replace(/-\w/g, ([, letter]) => letter.toUpperCase())}Id`;
-  const query = parameters
-    .filter((parameter) => parameter.in === 'query')
-    .map(({ name: key, schema, required, description: meaning }) => ({
-      key,
-      value: String(exampleOf(key, schema)),
-      ...(required || key === ownId ? {} : { disabled: true }),
-      ...(meaning && { description: meaning }),
-    }));
+  const given = parameters.filter((parameter) => parameter.in === 'query');
+  const chosen = chosenOf(name, Object.fromEntries(given.map(({ name: key, schema }) => [key, schema])));
+  const query = given.map(({ name: key, schema, required, description: meaning }) => ({
+    key,
+    value: String(exampleOf(key, schema)),
+    ...(required || key === ownId || key in chosen ? {} : { disabled: true }),
+    ...(meaning && { description: meaning }),
+  }));
   const sent = query.filter(({ disabled }) => !disabled).map(({ key, value }) => `${key}=${value}`);
   return {
     name,
@@ -56,21 +91,25 @@ function itemOf({ name, method, summary, description, parameters = [], requestBo
         ...(query.length > 0 && { query }),
       },
       description: [summary, description].filter(Boolean).join('. '),
-      ...bodyOf(requestBody),
+      ...bodyOf(name, requestBody),
     },
   };
 }
 
-/** The required fields: an optional one with an example value would change the record. */
-function bodyOf(requestBody) {
+/** The required fields, and those in CHOSEN: another optional one with an example value would change the record. */
+function bodyOf(name, requestBody) {
   if (!requestBody) return {};
   const types = Object.keys(requestBody.content);
   const header = [{ key: 'Content-Type', value: types[0] }];
   const { schema } = requestBody.content[types[0]];
-  if (types[0] !== 'application/json') return { header, body: { mode: 'file', file: {} } };
-  const fields = Object.fromEntries(
-    requiredOf(schema).map((name) => [name, exampleOf(name, schema.properties[name])]),
-  );
+  if (types[0] !== 'application/json') {
+    const content = FILES[types[0]];
+    return { header, body: { mode: 'file', file: content === undefined ? {} : { content } } };
+  }
+  const fields = {
+    ...Object.fromEntries(requiredOf(schema).map((one) => [one, exampleOf(one, schema.properties[one])])),
+    ...chosenOf(name, schema.properties),
+  };
   const options = { raw: { language: 'json' } };
   return { header, body: { mode: 'raw', raw: JSON.stringify(fields, null, 2), options } };
 }

@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { root } from './build.mjs';
 import { clientDigest, clientSource } from './client.mjs';
 import { eventFields, eventSchemas } from './event-schemas.mjs';
+import { examplesOf } from './examples.mjs';
 import { postmanCollection } from './postman.mjs';
 import { prepare } from './prepare.mjs';
 
@@ -68,6 +69,10 @@ const operations = Object.entries(openapi.paths)
     })),
   );
 const services = [...new Set(operations.map(({ tags: [service] }) => service))];
+const collection = postmanCollection(openapi, operations);
+const items = new Map(collection.item.flatMap(({ item }) => item).map((item) => [item.name, item]));
+const methodsOf = (service) =>
+  new Set(operations.filter(({ tags }) => tags[0] === service).map(({ name }) => name.split('.')[1]));
 
 /** The scopes of fields that refer to another service, by field. */
 const scopesOfFields = ({ 'x-scopes-of-fields': scopes = {} }) => Object.entries(scopes);
@@ -192,6 +197,7 @@ function describeOperation(operation) {
           ),
         ]
       : []),
+    examplesOf(items.get(name), operation, methodsOf(operation.tags[0])),
   ].join('\n\n');
 }
 
@@ -607,7 +613,7 @@ const present = readdirSync(DIRECTORY, { recursive: true, encoding: 'utf8' })
 const generated = new Map([
   ...[...pages].map(([name, text]) => [join(PAGES, name), text]),
   [EVENTS, eventsSource()],
-  [join(PAGES, 'postman.json'), postmanCollection(openapi, operations)],
+  [join(PAGES, 'postman.json'), `${JSON.stringify(collection, null, 1)}\n`],
 ]);
 const isCurrent = (file) => existsSync(join(root, file)) && read(file) === generated.get(file);
 const stale = [...new Set([...present, ...generated.keys()])].filter((file) => !isCurrent(file));

@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { type NestExpressApplication } from '@nestjs/platform-express';
-import { type Express, type NextFunction, type Request, type Response } from 'express';
+import { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express';
 import { type IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { DatabaseMonitor, RequestCounts, requestLog } from '#libs/operations';
@@ -43,13 +43,7 @@ export async function createApplication(
         nameOfDashboardPath(path) ??
         nameOfSitePath(path));
   const log = requestLog(logger, runtime.store.keyring, nameOf, app.get(RequestCounts));
-  app.use(
-    log,
-    protectPages,
-    app.get(DatabaseMonitor).admit,
-    app.get(Concurrency).admit,
-    replaceUndecodablePath,
-  );
+  app.use(log, app.get(DatabaseMonitor).admit, app.get(Concurrency).admit, replaceUndecodablePath);
   app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.incidents, config.isTried));
   serveDocumentation(app, adapter, config.publicUrl);
   adapter.quick = app.get(QuickPages, { strict: false }).answer;
@@ -62,38 +56,20 @@ function serveDocumentation(
   adapter: RpcExpressAdapter,
   publicUrl: string | undefined,
 ): void {
-  let pages: Promise<Express> | undefined;
+  let pages: Promise<RequestHandler> | undefined;
   const serve = (request: Request, response: Response, next: NextFunction) => {
     pages ??= import('./documentation.js').then(({ documentationOf }) => documentationOf(app, publicUrl));
-    pages.then((answer) => {
-      answer(request, response, next);
-    }, next);
+    pages.then((answer) => answer(request, response, next)).catch(next);
   };
   const routes = adapter.getInstance<Express>();
   for (const path of DOCUMENTATION) routes.get(path, serve);
-  routes.get(/^\/docs\//, serve); // scripts, styles and images
+  routes.get(/^\/docs\//, serve); // pages, the script and pictures
 }
 
 /**
  * Routes for the pages exist before the pages are loaded, because other parts of the server check which paths exist.
  */
-const DOCUMENTATION = ['/openapi.json', '/docs', '/docs/', '/docs/index.html', '/docs/swagger-ui-init.js'];
-
-/** Swagger UI uses inline styles, and images in its styles. */
-const pageHeaders = {
-  'Cache-Control': 'no-cache',
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'no-referrer',
-};
-
-/** Middleware: limits what the documentation can load, and prevents framing. */
-function protectPages(request: Request, response: Response, next: NextFunction): void {
-  if (request.url.startsWith('/docs')) response.set(pageHeaders);
-  next();
-}
+const DOCUMENTATION = ['/openapi.json', '/docs', '/docs/', '/docs/search'];
 
 /** A loopback name or address in a Host header. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;

@@ -1,7 +1,7 @@
 import { type NestExpressApplication } from '@nestjs/platform-express';
 import * as swagger from '@nestjs/swagger';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
-import { type Express, type Request, type Response } from 'express';
+import { type RequestHandler } from 'express';
 import {
   documentRoutes,
   errorContent,
@@ -9,7 +9,6 @@ import {
   findOperation,
   inputSchema,
   returnsVersion,
-  RpcExpressAdapter,
   shared,
   sharedSchemas,
 } from '#libs/rpc';
@@ -18,6 +17,7 @@ import { services } from '../modules.js';
 import { FormFieldInput, formSchema } from '../petitions/index.js';
 import { ROLES, scopesOf } from '../team/index.js';
 import { describeEvents } from './described-events.js';
+import { docsSite } from './docs-site.js';
 import { nameOf, nameSchemas } from './named-schemas.js';
 
 /** Routes that are not operations, by tag. */
@@ -69,25 +69,17 @@ const FORM_SCHEMAS = {
 };
 
 /**
- * The documentation pages and the OpenAPI document. They are a separate application, because routes cannot be added to one
- * that already listens. `application.ts` loads it at the first request.
+ * Serves the documentation pages and the OpenAPI document. Routes cannot be added to an application that already listens, so
+ * `application.ts` calls it at the first request.
  */
-export function documentationOf(app: NestExpressApplication, publicUrl: string | undefined): Express {
-  const pages = new RpcExpressAdapter();
-  const document = describeApi(app, publicUrl);
-  // SwaggerModule uses only these parts of an application.
-  const host = { getHttpAdapter: () => pages, useStaticAssets: pages.useStaticAssets.bind(pages) };
-  // SwaggerModule would serialize the document for every request (20 ms as YAML), so we serve a cached copy below.
-  SwaggerModule.setup('docs', host as unknown as NestExpressApplication, document, {
-    raw: false,
-    customSiteTitle: 'Advocacy API',
-  });
-  const json = Buffer.from(JSON.stringify(document));
-  pages.get('/openapi.json', (request: Request, response: Response) => {
+export function documentationOf(app: NestExpressApplication, publicUrl: string | undefined): RequestHandler {
+  const json = Buffer.from(JSON.stringify(describeApi(app, publicUrl)));
+  const pages = docsSite();
+  return (request, response, next) => {
+    if (request.path !== '/openapi.json') return pages(request, response, next);
     const { headers, body } = shared(request, { 'Content-Type': 'application/json; charset=utf-8' }, json);
     response.set(headers).send(body);
-  });
-  return pages.getInstance();
+  };
 }
 
 function describeApi(app: NestExpressApplication, publicUrl: string | undefined): OpenAPIObject {

@@ -1,0 +1,114 @@
+/** The pages of operations in the documentation: fills in the key and the ids of your organization, and sends the call. */
+{
+  const STORED = 'advocacy-docs-key';
+  // `npm start` prints a link with the key. The fragment is never sent, and leaves the address at once.
+  const [, given] = /^#(adv_\w+)$/.exec(location.hash) ?? [];
+  if (given !== undefined) {
+    sessionStorage.setItem(STORED, given);
+    history.replaceState(null, '', location.pathname + location.search);
+  }
+  const section = document.querySelector<HTMLElement>('.try');
+  if (section) {
+    const { name, method, type, sources } = section.dataset as Record<string, string>;
+    const [form, status] = [section.querySelector('form')!, section.querySelector('[role=status]')!];
+    const key = form.querySelector<HTMLInputElement>('#key')!;
+    const fields = form.querySelector<HTMLTextAreaElement>('#fields')!;
+    const file = form.querySelector<HTMLInputElement | HTMLTextAreaElement>('#file');
+    const examples = [...document.querySelectorAll('pre code')];
+    const [example, templates] = [fields.value, examples.map(({ textContent }) => textContent)];
+    const lists = JSON.parse(sources!) as Record<string, string>;
+    const authorization = () => ({ Authorization: `Bearer ${key.value.trim()}` });
+
+    /** The last record for what ends or deletes one, because the first ones are those of the demo. */
+    const isLast = /\.(delete|revoke|remove|cancel|close|archive|withdraw)-/.test(name!);
+    const idOf = async (field: string): Promise<string | undefined> => {
+      const list = lists[field];
+      if (list === undefined) return undefined;
+      const response = await fetch(`/v1/${list}`, { headers: authorization() });
+      if (!response.ok) throw new Error(await response.text());
+      const { data } = (await response.json()) as { data: Record<string, string> | Record<string, string>[] };
+      const records = Array.isArray(data) ? data : [data];
+      const record = field === 'otherId' ? records.at(-2) : records.at(isLast ? 0 : -1);
+      return record?.id ?? record?.[field];
+    };
+
+    const fill = async () => {
+      const values: Record<string, string> = { url: location.origin, key: key.value.trim() };
+      const missing: string[] = [];
+      const wanted = new Set(
+        [...`${example}${templates.join('')}`.matchAll(/\{\{(\w+)\}\}/g)].map(([, one]) => one!),
+      );
+      for (const field of wanted) {
+        const value = values[field] ?? (await idOf(field));
+        if (value === undefined) missing.push(field);
+        else values[field] = value;
+      }
+      const filled = (text: string) =>
+        text.replaceAll(/\{\{(\w+)\}\}/g, (all, field: string) => values[field] ?? all);
+      if (fields.value === example) fields.value = filled(example);
+      examples.forEach((one, n) => (one.textContent = filled(templates[n] ?? '')));
+      return missing;
+    };
+    const show = (title: string, text: string) => {
+      const [heading, body] = [document.createElement('h3'), document.createElement('pre')];
+      heading.textContent = title;
+      body.textContent = text;
+      // A region that scrolls is reached with the keyboard.
+      body.tabIndex = 0;
+      status.replaceChildren(heading, body);
+    };
+
+    let filling: Promise<string[]> | undefined;
+    const start = () => {
+      sessionStorage.setItem(STORED, key.value.trim());
+      filling = fill();
+      filling.catch((error: unknown) => show('The ids could not be read', String(error)));
+    };
+    const send = async () => {
+      const missing = (await filling) ?? [];
+      if (/\{\{\w+\}\}/.test(fields.value)) {
+        show(
+          'An id is missing',
+          `Your organization has no record for: ${missing.join(', ')}. Create one, or enter an id.`,
+        );
+        return;
+      }
+      const input = JSON.parse(fields.value || '{}') as Record<string, unknown>;
+      const isBody = type === 'application/json';
+      const query = isBody ? '' : new URLSearchParams(input as Record<string, string>).toString();
+      const body = isBody ? JSON.stringify(input) : file && (await contentOf(file));
+      const started = performance.now();
+      const response = await fetch(`/v1/${name}${query && `?${query}`}`, {
+        method: method!,
+        headers: { ...authorization(), ...(type && { 'Content-Type': type }) },
+        ...(body && { body }),
+      });
+      const text = await response.text();
+      const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
+      const readable = isJson ? JSON.stringify(JSON.parse(text), null, 2) : text.slice(0, 20_000);
+      show(`${response.status} in ${Math.round(performance.now() - started)} ms`, readable);
+      section.dataset.status = String(response.status);
+    };
+
+    section.hidden = false;
+    key.value = sessionStorage.getItem(STORED) ?? '';
+    if (key.value) start();
+    key.addEventListener('change', start);
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      status.textContent = 'Sending …';
+      send().catch((error: unknown) => show('The request failed', String(error)));
+    });
+  }
+
+  async function contentOf(file: HTMLInputElement | HTMLTextAreaElement): Promise<Blob | string> {
+    if (file instanceof HTMLTextAreaElement) return file.value;
+    const [chosen] = file.files ?? [];
+    if (chosen) return chosen;
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [64, 64];
+    canvas.getContext('2d')!.fillRect(0, 0, 64, 64);
+    const type = file.closest<HTMLElement>('.try')!.dataset.type!;
+    return new Promise((resolve) => canvas.toBlob((blob) => resolve(blob!), type));
+  }
+}
