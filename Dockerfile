@@ -17,6 +17,10 @@ WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
+# The documentation, which the server serves.
+COPY docs docs
+COPY ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md ./
+COPY client/README.md client/
 # The operator's command line: docker compose exec api advocacy --help
 RUN ln -s /app/dist/bundle/cli.js /usr/local/bin/advocacy
 # Images, unless STORAGE_URL is set: a volume that all instances share.

@@ -6,13 +6,25 @@ const FORMAT = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.
 
 /** Optional fields of examples, without which a call would change or find nothing. A name stands for its example value. */
 const CHOSEN = {
-  'contact.create-contact': ['firstName', 'lastName'],
+  'contact.create-contact': { email: 'rosa@example.org', firstName: 'Rosa', lastName: 'Luz' },
   'contact.get-contact': ['contactId'],
+  'contact.import-contacts': ['subscribed'],
   'contact.update-contact': ['firstName', 'lastName'],
   'contact.update-contacts': { addTags: ['Volunteer'] },
-  'petition.update-petition': { goal: 5000 },
-  'petition.invalidate-signatures': ['emailDomain'],
+  'petition.import-signatures': ['subscribed'],
+  'petition.invalidate-signatures': { signatureIds: ['{{signatureId}}'] },
+  'petition.list-signatures': ['petitionId'],
+  'petition.request-signature': {
+    contact: { email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' },
+  },
+  'petition.update-petition': {
+    thankYouMail: {
+      subject: 'Thank you',
+      content: 'Thank you, {{ contact.firstName | default: "friend" }}!',
+    },
+  },
   'post.update-post': ['description'],
+  'import.create-import': ['subscribed'],
   'organization.update-organization': ['website'],
   'webhook.update-webhook': { eventTypes: ['PetitionSigned'] },
   'broadcast.create-broadcast': ['subject'],

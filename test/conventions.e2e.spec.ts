@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { type ErrorCode, isReasoned, reasonsOf } from '#libs/rpc';
-import { type Answer, Api, type Client, DatabaseGate, sendBytes } from './harness.js';
+import { Client, type Answer, Api, DatabaseGate, sendBytes } from './harness.js';
 import { isLong } from './length.js';
 
 const CREATE = '/v1/contact.create-contact';
@@ -592,13 +592,56 @@ describe('headers that protect responses', () => {
     for (const answer of answers) expect(stated(answer)).toEqual(['no-store', 'nosniff']);
   });
 
-  it.each(['/docs', '/docs/swagger-ui.css', '/errors/NOT_FOUND'])('forbid framing of %s', async (path) => {
-    const { status, headers } = await client.request('GET', path);
-    expect(status).toBe(200);
-    expect(headers.get('content-security-policy')).toMatch(/^default-src 'none';.*frame-ancestors 'none'$/);
-    expect(headers.get('content-security-policy')).not.toMatch(/script-src[^;]*unsafe|\*|https?:/);
-    expect([headers.get('x-frame-options'), headers.get('referrer-policy')]).toEqual(['DENY', 'no-referrer']);
-    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  it.each(['/docs', '/docs/contact.create-contact', '/errors/NOT_FOUND'])(
+    'forbid framing of %s',
+    async (path) => {
+      const { status, headers } = await client.request('GET', path);
+      expect(status).toBe(200);
+      expect(headers.get('content-security-policy')).toMatch(/^default-src 'none';.*frame-ancestors 'none'$/);
+      expect(headers.get('content-security-policy')).not.toMatch(/script-src[^;]*unsafe|\*|https?:/);
+      expect([headers.get('x-frame-options'), headers.get('referrer-policy')]).toEqual([
+        'DENY',
+        'no-referrer',
+      ]);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+    },
+  );
+});
+
+describe('Prefer: return=record', () => {
+  const prefer = { Prefer: 'respond-async, return=record' };
+
+  it('adds the record to the response of each operation that creates one', async () => {
+    const { organizationId } = client;
+    const created = await client.post('contact.create-contact', { ...person(), firstName: 'Ada' }, prefer);
+    const { contactId } = created.body.data;
+    const { body } = await client.get('contact.get-contact', { contactId, organizationId });
+    expect(created.body.data).toEqual({ ...body.data, contactId, created: true });
+    expect(created.headers.get('preference-applied')).toBe('return=record');
+    const list = await client.post(
+      'list.create-list',
+      { name: 'Friends' },
+      { Prefer: 'return=representation' },
+    );
+    expect(list.body.data).toMatchObject({ id: list.body.data.listId, name: 'Friends', version: 1 });
+    expect(list.headers.get('preference-applied')).toBe('return=representation');
+  });
+
+  it('changes nothing else: not without it, not for a key that may not read, not for other operations', async () => {
+    const { body } = await client.post('list.create-list', { name: 'Others' }, { Prefer: 'return=minimal' });
+    expect(Object.keys(body.data)).toEqual(['listId']);
+    const { organizationId } = client;
+    const { key } = await api.createKey(organizationId, { scopes: ['list:write'] });
+    const writer = new Client(client.origin, organizationId, key);
+    const written = await writer.post('list.create-list', { name: 'Unread' }, prefer);
+    expect([Object.keys(written.body.data), written.headers.get('preference-applied')]).toEqual([
+      ['listId'],
+      null,
+    ]);
+    const update = { listId: body.data.listId, name: 'More' };
+    expect((await client.post('list.update-list', update, prefer)).headers.get('preference-applied')).toBe(
+      null,
+    );
   });
 });
 

@@ -22,6 +22,7 @@ import { operationDocumentation } from './operation-documentation.js';
 import { OperationRunner } from './operation-runner.js';
 import { type Page } from './paging.js';
 import { PastRecord } from './past.js';
+import { preferredRecord } from './preferred-record.js';
 import { possibleErrors } from './possible-errors.js';
 import { readQuery, refuseQuery } from './query.js';
 import { nowAndThen, whileAllowed } from './access-checks.js';
@@ -95,7 +96,9 @@ function addRoute(controller: Type, input: InputClass): void {
       if (method === 'GET') requireReading(request);
       countAnswer(request, response);
       const isPast = result instanceof PastRecord;
-      const answer: unknown = isPast ? result.record : result;
+      const answer: unknown = isPast
+        ? result.record
+        : await withRecord(this.runner, result, command, request, response);
       const past = isPast ? { asOf: result.asOf } : {};
       // No change can be based on a past record.
       if (!isPast && returnsVersion(definition))
@@ -126,6 +129,23 @@ function addRoute(controller: Type, input: InputClass): void {
     Documented((swagger) => operationDocumentation(swagger, input, definition)),
   ];
   for (const decorate of decorators) decorate(target, name, descriptor);
+}
+
+/** A create's result, with the fields of the record if the client prefers them. */
+async function withRecord(
+  runner: OperationRunner,
+  result: unknown,
+  command: Input,
+  request: Request,
+  response: Response,
+): Promise<unknown> {
+  const preferred = preferredRecord(request, operationOf(command.constructor)!);
+  if (!preferred) return result;
+  const [[field, id]] = Object.entries(result as object) as [[string, string]];
+  const fields = { [field]: id, organizationId: command.organizationId };
+  const record = await runner.run<object>(preferred.query, fields, command.context);
+  response.setHeader('Preference-Applied', preferred.applied);
+  return { ...record, ...(result as object) };
 }
 
 async function readRequest(

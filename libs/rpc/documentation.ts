@@ -212,7 +212,7 @@ export function errorExamples(): Record<string, object> {
   );
 }
 
-function errorExample(code: ErrorCode, reason?: ErrorReason): object {
+export function errorExample(code: ErrorCode, reason?: ErrorReason): { summary: string; value: object } {
   const message =
     reason === undefined
       ? 'One sentence that describes the problem, for people.'

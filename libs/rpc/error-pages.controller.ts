@@ -1,6 +1,9 @@
-import { Controller, Get, Header, Param } from '@nestjs/common';
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { type Response } from 'express';
+import { documentOf, html, type Html, sendPage, stylesOf } from '#libs/pages';
+import { errorExample } from './documentation.js';
 import { Documented } from './documented.js';
-import { type ErrorCode, ERROR_STATUS, explainedReasons } from './error-codes.js';
+import { type ErrorCode, ERROR_STATUS, explainedReasons, reasonsOf } from './error-codes.js';
 import { RpcError } from './errors.js';
 
 /**
@@ -37,29 +40,42 @@ export const EXPLANATIONS: Record<ErrorCode, string> = {
     'The service is unavailable at the moment. error.reason shows why. Wait for the number of seconds in the Retry-After header, then repeat the request, except after HISTORY_DAMAGED.',
 };
 
+const style = stylesOf(
+  'main pre{overflow-x:auto;padding:var(--space-3);background:var(--sheet);font-size:var(--text-1)}',
+)(null);
+
 @Controller('errors')
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class ErrorPagesController {
   @Get(':code')
-  @Header('Content-Type', 'text/html; charset=utf-8')
-  @Header('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
-  @Header('X-Frame-Options', 'DENY')
-  @Header('Referrer-Policy', 'no-referrer')
-  explain(@Param('code') code: string): string {
+  explain(@Param('code') code: string, @Res() response: Response): void {
     if (!Object.hasOwn(EXPLANATIONS, code)) {
       throw new RpcError('NOT_FOUND', `This error code does not exist. The codes are: ${CODES.join(', ')}.`);
     }
     const known = code as ErrorCode;
-    const text = EXPLANATIONS[known].replaceAll('<', '&lt;');
-    return `<!doctype html><html lang="en"><title>${known}</title><h1>${known}</h1><p>HTTP status ${ERROR_STATUS[known]}</p><p>${text}</p>${explainReasons(known)}</html>\n`;
+    const page = documentOf({ language: 'en', title: known, style, body: explanationOf(known) });
+    sendPage(response, page);
   }
 }
 
-function explainReasons(code: ErrorCode): string {
-  const items = Object.entries(explainedReasons(code)).map(
-    ([reason, text]) => `<dt id="${reason}">${reason}</dt><dd>${text.replaceAll('<', '&lt;')}</dd>`,
-  );
-  return items.length > 0 ? `<h2>By error.reason</h2><dl>${items.join('')}</dl>` : '';
+/** The cause, what to do, and an example. */
+function explanationOf(code: ErrorCode): Html {
+  const reasons = Object.entries(explainedReasons(code));
+  const example = errorExample(code, reasonsOf(code)[0]).value;
+  return html`<main class="narrow">
+    <h1>${code}</h1>
+    <p class="lead">HTTP status ${ERROR_STATUS[code]}</p>
+    <p>${EXPLANATIONS[code]}</p>
+    ${
+      reasons.length > 0
+        ? html`<h2>By error.reason</h2>
+            <dl>${reasons.map(([reason, text]) => html`<dt id="${reason}"><strong>${reason}</strong></dt><dd>${text}</dd>`)}</dl>`
+        : null
+    }
+    <h2>Example</h2>
+    <pre>${JSON.stringify(example, null, 2)}</pre>
+    <p><a href="/docs/reference/errors">All errors</a></p>
+  </main>`;
 }
 
 const CODES = Object.keys(ERROR_STATUS);

@@ -112,5 +112,6 @@ export { RpcExpressAdapter } from './http-adapter.js';
 export { ServerLife } from './http-server.js';
 export { allowLongBody } from './pacing.js';
 export { RpcModule } from './rpc.module.js';
+export { readerOf } from './preferred-record.js';
 export { PastRecord, rejectWithPast, requireCreationOrder, until } from './past.js';
 export { errorDocumentation } from './operation-documentation.js';

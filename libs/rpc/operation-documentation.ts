@@ -5,6 +5,7 @@ import { fieldsOf } from './fields.js';
 import { type InputClass } from './input.js';
 import { type OperationDefinition } from './operation.js';
 import { possibleErrors } from './possible-errors.js';
+import { preferHeader, readerOf } from './preferred-record.js';
 import { describeScopes, scopeOf } from './scopes.js';
 
 export function operationDocumentation(
@@ -47,8 +48,9 @@ export function errorDocumentation(
 function inputDocumentation(
   { ApiBody, ApiConsumes, ApiHeader, ApiQuery }: typeof Swagger,
   input: InputClass,
-  { method, bodyTypes, exactlyOne, isConditional }: OperationDefinition,
+  definition: OperationDefinition,
 ): MethodDecorator[] {
+  const { method, bodyTypes, exactlyOne, isConditional } = definition;
   const query = [...fieldsOf(input)].map(([name, { required, schema }]) => {
     const { description, ...rest } = schema;
     return ApiQuery({
@@ -61,14 +63,16 @@ function inputDocumentation(
     });
   });
   if (method === 'GET') return query;
+  const prefer = readerOf(definition) === undefined ? [] : [ApiHeader(preferHeader)];
   if (!bodyTypes) {
     const oneOf = exactlyOne?.map((name) => ({ required: [name] }));
     return [
       ApiBody({ schema: { ...(inputSchema(input) as object), ...(oneOf && { oneOf }) }, required: true }),
       ApiHeader(idempotencyKeyHeader),
       ...(isConditional ? [ApiHeader(ifMatchHeader)] : []),
+      ...prefer,
     ];
   }
   const body = ApiBody({ schema: { type: 'string' }, required: true });
-  return [...query, ApiConsumes(...bodyTypes), body, ApiHeader(idempotencyKeyHeader)];
+  return [...query, ApiConsumes(...bodyTypes), body, ApiHeader(idempotencyKeyHeader), ...prefer];
 }

@@ -247,7 +247,10 @@ export function welcome(origin: string, { organizationId, key, petitionId, path,
     dashboard      ${origin}${invitation}
                    (signs you in once, as you@example.org)
 
-  API reference: ${origin}/docs. To sign the petition, open its page in a browser, or call the API:
+    documentation  ${origin}/docs#${key}
+                   (calls every operation with this key)
+
+  To sign the petition, open its page in a browser, or call the API:
 
 curl -X POST ${origin}/v1/petition.add-signature -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'
 

@@ -45,7 +45,17 @@ export function rendered(
       inner.attrs = null;
     }
   }
-  return markdown.renderer.render(tokens, markdown.options, {});
+  return (
+    markdown.renderer
+      .render(tokens, markdown.options, {})
+      // The keyboard scrolls what is too wide.
+      .replaceAll('<pre>', '<pre tabindex="0">')
+      // Each operation has a page of its own.
+      .replaceAll(
+        /href="\/docs\/reference\/operations\/[\w-]+#[\w-]+">([\w-]+\.[\w-]+)</g,
+        'href="/docs/$1">$1<',
+      )
+  );
 }
 
 /** The title and the sections, as Markdown. */

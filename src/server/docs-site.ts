@@ -106,7 +106,7 @@ export function docsSite(): RequestHandler {
     if (file === undefined) return undefined;
     const content = rendered(text!, file, addressOf);
     // Each operation has a page of its own.
-    const linked = file.startsWith(OPERATIONS)
+    const linked = file.startsWith(`${OPERATIONS}/`)
       ? content.replaceAll(/(<h2 id="[^"]*">)([^<]+)/g, '$1<a href="/docs/$2">$2</a>')
       : content;
     return pageOf(path, sheets.get(file)!.title, trusted(linked), ['/docs/try.js']);
@@ -230,11 +230,13 @@ function search(words: readonly string[], sheets: ReadonlyMap<string, Sheet>): F
     for (const { title, anchor, text } of sections) {
       const [head, body] = [title.toLowerCase(), text.toLowerCase()];
       if (!words.every((word) => head.includes(word) || body.includes(word))) continue;
-      const isOperation = file.startsWith(OPERATIONS) && anchor !== '';
+      const isOperation = file.startsWith(`${OPERATIONS}/`) && anchor !== '';
       const address = isOperation ? `/docs/${title}` : `${addressOfPage(file)}${anchor && `#${anchor}`}`;
       const inTitle = words.filter((word) => head.includes(word)).length;
+      const ofPage = words.filter((word) => page.toLowerCase().includes(word)).length;
       const isGuide = /^(guides|tutorials)\//.test(file);
-      const score = inTitle * 10 + (head === words.join(' ') ? 10 : 0) + (isGuide ? 2 : isOperation ? 1 : 0);
+      const score =
+        inTitle * 10 + ofPage * 4 + (head === words.join(' ') ? 10 : 0) + (isGuide ? 2 : isOperation ? 1 : 0);
       const at = Math.max(0, body.indexOf(words.find((word) => body.includes(word)) ?? '') - 80);
       const excerpt = plain(text.slice(at, at + 240));
       found.push({ address, title, page, excerpt, score });

@@ -8,6 +8,7 @@ import {
   errorExamples,
   findOperation,
   inputSchema,
+  readerOf,
   returnsVersion,
   shared,
   sharedSchemas,
@@ -54,6 +55,10 @@ const HEADERS = {
     schema: text,
     description:
       "The record's version. Send it as `If-Match`, so that someone else's later change is not overwritten.",
+  },
+  'Preference-Applied': {
+    schema: text,
+    description: 'The preference of the header `Prefer` that the response follows: `return=record`.',
   },
   Allow: { schema: text, description: 'The methods of this address.' },
 } as const;
@@ -171,6 +176,7 @@ function describeHeaders({ method, path, operation }: Described): void {
       if (name === 'Allow') return false;
       if (name === 'Retry-After') return ['429', '503'].includes(status);
       if (name === 'ETag') return status === '412' || (status === '200' && returnsVersion(definition));
+      if (name === 'Preference-Applied') return status === '200' && readerOf(definition) !== undefined;
       if (name === 'Idempotent-Replayed') return method !== 'get' && status === '200';
       return name === 'X-Request-Id' || !['401', '500', '503'].includes(status);
     });

@@ -7,7 +7,7 @@ export const CORS_ORIGINS = Symbol('CORS origins');
 
 /** Headers that scripts of other websites can read, in addition to those that every script can. */
 const EXPOSED =
-  'X-Request-Id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, RateLimit, RateLimit-Policy, Idempotent-Replayed, ETag';
+  'X-Request-Id, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, RateLimit, RateLimit-Policy, Idempotent-Replayed, ETag, Preference-Applied';
 const WARNING =
   '299 - "This request with a secret API key came from a web page, whose visitors can read the key. Use a publishable key."';
 

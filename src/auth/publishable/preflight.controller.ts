@@ -34,7 +34,7 @@ export class PreflightController {
       response.set({
         'Access-Control-Allow-Methods': operation.method,
         'Access-Control-Allow-Headers':
-          'Authorization, Content-Type, Idempotency-Key, If-Match, X-Request-Id',
+          'Authorization, Content-Type, Idempotency-Key, If-Match, Prefer, X-Request-Id',
         'Access-Control-Max-Age': String(KEPT_SECONDS),
       });
     }

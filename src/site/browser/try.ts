@@ -19,12 +19,14 @@
     const lists = JSON.parse(sources!) as Record<string, string>;
     const authorization = () => ({ Authorization: `Bearer ${key.value.trim()}` });
 
-    /** The last record for what ends or deletes one, because the first ones are those of the demo. */
-    const isLast = /\.(delete|revoke|remove|cancel|close|archive|withdraw)-/.test(name!);
+    /** What ends or deletes a record gets the last one, because the first ones are those of the demo. */
+    const isLast = /\.(delete|revoke|rotate|remove|cancel|withdraw)-/.test(name!);
     const idOf = async (field: string): Promise<string | undefined> => {
       const list = lists[field];
-      if (list === undefined) return undefined;
-      const response = await fetch(`/v1/${list}`, { headers: authorization() });
+      // No operation lists updates: this is the last one from these pages.
+      if (list === undefined) return sessionStorage.getItem(field) ?? undefined;
+      const query = field === 'signatureId' ? `?petitionId=${await idOf('petitionId')}` : '';
+      const response = await fetch(`/v1/${list}${query}`, { headers: authorization() });
       if (!response.ok) throw new Error(await response.text());
       const { data } = (await response.json()) as { data: Record<string, string> | Record<string, string>[] };
       const records = Array.isArray(data) ? data : [data];
@@ -85,6 +87,9 @@
       });
       const text = await response.text();
       const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
+      const { updateId } =
+        (isJson ? (JSON.parse(text) as { data?: { updateId?: string } }).data : undefined) ?? {};
+      if (updateId !== undefined) sessionStorage.setItem('updateId', updateId);
       const readable = isJson ? JSON.stringify(JSON.parse(text), null, 2) : text.slice(0, 20_000);
       show(`${response.status} in ${Math.round(performance.now() - started)} ms`, readable);
       section.dataset.status = String(response.status);

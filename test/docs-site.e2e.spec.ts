@@ -1,0 +1,185 @@
+import { build } from 'esbuild';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Browser, type Window } from './browser.js';
+import { createDirectory, eventually, ServerProcess } from './processes.js';
+
+type Item = { name: string; request: { method: string; url: { raw: string }; body?: { raw?: string } } };
+
+const root = join(__dirname, '..');
+const collection = JSON.parse(readFileSync(join(root, 'docs/reference/postman.json'), 'utf8'));
+const items: Item[] = collection.item.flatMap(({ item }: { item: Item[] }) => item);
+const run = promisify(execFile);
+
+let directory: Awaited<ReturnType<typeof createDirectory>>;
+let server: ServerProcess;
+let browser: Browser;
+let window: Window;
+let welcome: string;
+beforeAll(async () => {
+  directory = await createDirectory();
+  [server, browser] = await Promise.all([ServerProcess.start({ DATA_DIR: directory.path }), Browser.start()]);
+  await eventually(() => expect(server.stdout).toMatch(/^curl /m));
+  welcome = /documentation +(\S+)/.exec(server.stdout)![1]!;
+});
+afterAll(async () => {
+  await browser.stop();
+  await server.end('SIGTERM');
+  await directory.remove();
+});
+afterEach(() => browser.closeWindows());
+
+const get = (path: string) => fetch(`${server.origin}${path}`);
+const textOf = async (path: string) => (await get(path)).text();
+
+/** Operations that a new demo has no record for, or not in the state that they need. */
+const REFUSED: Record<string, string> = {
+  'petition.withdraw-offline-signatures': '',
+};
+
+/** Operations that need records of others come after them, and those that end records come last. */
+function placeOf({ name }: Item): number {
+  if (/\.(create|upload|invite|import|record)-/.test(name)) return 0;
+  if (/\.(update|invalidate)-/.test(name)) return 1;
+  if (/\.(delete|revoke|remove|withdraw|close|archive)-/.test(name)) return 3;
+  return 2;
+}
+
+it('every operation is called with one click, with the key that the first start printed', async () => {
+  window = await browser.open();
+  const { page } = window;
+  await page.goto(welcome);
+  expect(page.url()).toBe(`${new URL(welcome).origin}/docs`);
+  const failed: [string, string][] = [];
+  for (const item of items.toSorted((one, other) => placeOf(one) - placeOf(other))) {
+    await page.goto(`${new URL(welcome).origin}/docs/${item.name}`);
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.locator('.try [role=status] pre').waitFor();
+    const answer = (await page.locator('.try [role=status]').textContent())!.replaceAll(/\s+/g, ' ');
+    if (!answer.startsWith('200 in')) failed.push([item.name, answer.slice(0, 300)]);
+  }
+  expect(failed.map(([name, answer]) => [name, /"reason": "(\w+)"/.exec(answer)?.[1] ?? answer])).toEqual(
+    Object.entries(REFUSED),
+  );
+});
+
+it('curl, TypeScript and Python send the request of each operation', async () => {
+  const sent: string[] = [];
+  const recorder: Server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { pathname, searchParams } = new URL(request.url!, 'http://localhost');
+      // The client asks for NDJSON where a file has several formats.
+      const query = [...searchParams].filter(([name]) => name !== 'format').sort();
+      const text = Buffer.concat(chunks).toString('latin1');
+      const isJson = request.headers['content-type'] === 'application/json' && text !== '';
+      const body = isJson ? JSON.parse(text) : text;
+      sent.push(JSON.stringify([request.method, pathname, query, request.headers.authorization, body]));
+      response.setHeader('Content-Type', 'application/json');
+      response.end('{"data":{},"pagination":{"cursor":null,"hasMore":false}}');
+    });
+  });
+  await new Promise<void>((resolve) => recorder.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(recorder.address() as AddressInfo).port}`;
+  const folder = mkdtempSync(join(tmpdir(), 'advocacy-examples-'));
+  try {
+    const [shell, typescript, python]: string[][] = [[], [], []];
+    for (const { name } of items) {
+      const markdown = await textOf(`/docs/${name}`);
+      const codes = [...markdown.matchAll(/<pre tabindex="0"><code class="language-(\w+)">([^]*?)<\/code>/g)]
+        .filter(([, language]) => ['sh', 'ts', 'python'].includes(language!))
+        .map(([, , code]) =>
+          unescaped(code!)
+            .replaceAll('{{url}}', url)
+            .replaceAll('{{key}}', 'adv_key')
+            .replaceAll(/\{\{(\w+)\}\}/g, '$1'),
+        );
+      expect([name, codes.length]).toEqual([name, 3]);
+      shell!.push(codes[0]!);
+      typescript!.push(codes[1]!);
+      python!.push(codes[2]!);
+    }
+    writeFileSync(join(folder, 'picture.png'), 'picture');
+    writeFileSync(join(folder, 'all.sh'), shell!.join('\n'));
+    writeFileSync(join(folder, 'all.py'), python!.join('\n'));
+    typescript!.forEach((code, n) => writeFileSync(join(folder, `${n}.ts`), code));
+    await build({
+      stdin: {
+        contents: typescript!.map((_, n) => `await import('./${n}.ts');`).join('\n'),
+        resolveDir: folder,
+      },
+      alias: { '@advocacy/client': join(root, 'client/src/index.ts') },
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      outfile: join(folder, 'all.mjs'),
+    });
+    const requestsOf = async (program: string, file: string) => {
+      sent.length = 0;
+      await run(program, [file], { cwd: folder, maxBuffer: 2 ** 26 });
+      return [...sent];
+    };
+    const bySh = await requestsOf('sh', 'all.sh');
+    expect(bySh.map((line) => JSON.parse(line)).map(([method, path]) => `${method} ${path}`)).toEqual(
+      items.map(({ name, request }) => `${request.method} /v1/${name}`),
+    );
+    expect(await requestsOf('python3', 'all.py')).toEqual(bySh);
+    expect(await requestsOf(process.execPath, 'all.mjs')).toEqual(bySh);
+  } finally {
+    recorder.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+const unescaped = (text: string) =>
+  text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+
+it('every link of every page leads to a page and an anchor, and no page is larger than 300 KB', async () => {
+  const pages = new Map<string, string>();
+  const open = ['/docs'];
+  const missing: string[] = [];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (pages.has(path)) continue;
+    const response = await fetch(`${server.origin}${path}`, { headers: { 'Accept-Encoding': 'br' } });
+    const text = await response.text();
+    pages.set(path, text);
+    if (response.status !== 200) missing.push(path);
+    const length = Number(response.headers.get('content-length'));
+    if (!/\/pictures\//.test(path)) expect([path, length < 300_000]).toEqual([path, true]);
+    for (const [, address] of text.matchAll(/(?:href|src)="(\/docs[^"#]*)/g)) open.push(address!);
+  }
+  for (const [path, text] of pages)
+    for (const [, to, anchor] of text.matchAll(/href="(\/docs[^"#?]*)?#([^"]+)"/g))
+      if (!pages.get(to ?? path)?.includes(`id="${anchor}"`)) missing.push(`${path}: ${to ?? ''}#${anchor}`);
+  expect(missing).toEqual([]);
+  expect(pages.size).toBeGreaterThan(items.length + 100);
+});
+
+it('search finds operations, guides and settings by all of the words', async () => {
+  const firstOf = async (query: string) =>
+    /<ul class="results">\s*<li><a href="([^"]*)"/.exec(await textOf(`/docs/search?q=${query}`))?.[1];
+  expect(await firstOf('contact.create-contact')).toBe('/docs/contact.create-contact');
+  expect(await firstOf('verify+webhook')).toMatch(/^\/docs\/(guides|tutorials)\//);
+  expect(await firstOf('MAIL_URL')).toMatch(/mail/i);
+  expect(await textOf('/docs/search?q=nothing-like-it')).toContain('Nothing was found');
+  expect(await textOf('/docs/search?q=%3Cscript%3E')).not.toContain('<script>');
+});
+
+it.each(['/docs', '/docs/contact.create-contact', '/docs/reference/errors', '/docs/search?q=webhook'])(
+  '%s is readable on a phone, by keyboard and screen reader, light and dark, and loads nothing from elsewhere',
+  async (path) => {
+    for (const isDark of [false, true]) {
+      window = await browser.open({ width: 360, height: 740, isDark });
+      await window.page.goto(`${server.origin}${path}`);
+      expect(await window.isTooWide()).toBe(false);
+      expect(await window.findings()).toEqual([]);
+      window.requireQuiet(server.origin);
+    }
+  },
+);
