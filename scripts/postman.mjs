@@ -30,6 +30,8 @@ const CHOSEN = {
   'broadcast.create-broadcast': ['subject'],
   'broadcast.update-broadcast': ['subject'],
   'image.update-image': { alt: 'The river in May' },
+  'segment.preview-segment': ['segmentId'],
+  'form.submit-form': { subscribe: true },
   'team.invite-member': { role: 'EDITOR' },
   'team.update-member': { role: 'EDITOR' },
 };

@@ -402,6 +402,13 @@ function eventTypesPage() {
   );
 }
 
+const INTERNAL = ' Internal: it only serves the server itself, and later versions can change it.';
+const internal = new Set(
+  allEventTypes()
+    .filter(({ isInternal }) => isInternal)
+    .map(({ type }) => type),
+);
+
 function describeEvent(type, fields) {
   if (!fields.has(type))
     throw new Error(`test/golden has no ${type}. First run UPDATE_GOLDEN=history npm test -- test/golden.`);
@@ -422,7 +429,7 @@ function describeEvent(type, fields) {
   ]);
   return [
     `### ${type}`,
-    `${events[type]}.${about}`,
+    `${events[type]}.${about}${internal.has(type) ? INTERNAL : ''}`,
     ...(rows.length > 0 ? [table(['Field', 'Type', 'Meaning'], rows)] : []),
   ].join('\n\n');
 }

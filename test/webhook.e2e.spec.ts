@@ -181,8 +181,14 @@ it('eventTypes limits the events, and an unknown type returns 400 with all known
   const { body: types } = await client.get('webhook.list-event-types');
   const names = types.data.map(({ type }: { type: string }) => type);
   expect(names).toEqual(names.toSorted());
-  expect(types.data).toContainEqual({ type: 'ListDeleted', recordType: 'list' });
-  expect(types.data).toContainEqual({ type: 'WebhookDisabled', recordType: 'webhook' });
+  expect(types.data).toContainEqual({ type: 'ListDeleted', recordType: 'list', internal: false });
+  expect(types.data).toContainEqual({ type: 'WebhookDisabled', recordType: 'webhook', internal: false });
+  const stored = { type: 'ImageFilesStored', recordType: 'image-files', internal: true };
+  expect(types.data).not.toContainEqual(stored);
+  const { body: all } = await client.get('webhook.list-event-types', { internal: 'true' });
+  expect(all.data).toContainEqual(stored);
+  // A webhook can still name them.
+  await create({ eventTypes: [stored.type] });
   for (const eventTypes of [['ListVanished'], [], 'ListDeleted', [7]]) {
     const { status, body } = await client.post('webhook.create-webhook', {
       url: receiver.at('x'),

@@ -3,6 +3,8 @@ import { type DomainEvent, isObject, type RecordedEvent } from './event.js';
 /** How a record results from its events. Commands, reads of past states, replays and tests all use it. */
 export type Decider<State, Event extends DomainEvent> = {
   readonly streamType: string;
+  /** Whether its events only serve the product itself: no list proposes their types to integrators. */
+  readonly isInternal?: true;
   readonly initial: State;
   /**
    * All types of its events, including those that are not written yet. Other types come from a later version of this

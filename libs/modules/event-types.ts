@@ -1,12 +1,14 @@
 import { type StreamKind } from './product-module.js';
 
-export type EventType = { readonly type: string; readonly streamType: string };
+export type EventType = { readonly type: string; readonly streamType: string; readonly isInternal: boolean };
 
 let all: readonly EventType[] | undefined;
 
 export function declareEventTypes(streams: readonly StreamKind[]): void {
   all = streams
-    .flatMap(({ streamType, events }) => Object.keys(events).map((type) => ({ type, streamType })))
+    .flatMap(({ streamType, events, isInternal = false }) =>
+      Object.keys(events).map((type) => ({ type, streamType, isInternal })),
+    )
     .toSorted((one, other) => (one.type < other.type ? -1 : 1));
 }
 

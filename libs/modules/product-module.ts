@@ -6,7 +6,11 @@ import { type InputClass, operationsAmong, operationsModule, type Reasons } from
 import { type Subscription, type Timer } from '#libs/subscriptions';
 
 /** A type of streams, and the event types that this version of the program knows in them. */
-export type StreamKind = { readonly streamType: string; readonly events: { readonly [type: string]: true } };
+export type StreamKind = {
+  readonly streamType: string;
+  readonly events: { readonly [type: string]: true };
+  readonly isInternal?: true;
+};
 
 /** Work that an instance does in the background, from startup until it is stopped. */
 export interface BackgroundWork {

@@ -38,13 +38,15 @@ export type CollectedRead = Question & {
 export const historyAccess = {
   streamType: 'history-access',
   events: { HistoryRead: true },
-} as const satisfies Pick<Decider<never, HistoryAccessEvent>, 'streamType' | 'events'>;
+  isInternal: true,
+} as const satisfies Pick<Decider<never, HistoryAccessEvent>, 'streamType' | 'events' | 'isInternal'>;
 
 /** Not a record, either. */
 export const historyReads = {
   streamType: 'history-reads',
   events: { HistoryReadsCollected: true },
-} as const satisfies Pick<Decider<never, HistoryReadsEvent>, 'streamType' | 'events'>;
+  isInternal: true,
+} as const satisfies Pick<Decider<never, HistoryReadsEvent>, 'streamType' | 'events' | 'isInternal'>;
 
 /** The parameters of a request in the form in which they are recorded. */
 export function questionOf(input: Input, keyring: Keyring): Question {

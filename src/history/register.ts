@@ -23,7 +23,8 @@ export type RegisterEvent = {
 export const register = {
   streamType: 'register',
   events: { CheckpointsRegistered: true },
-} as const satisfies Pick<Decider<never, RegisterEvent>, 'streamType' | 'events'>;
+  isInternal: true,
+} as const satisfies Pick<Decider<never, RegisterEvent>, 'streamType' | 'events' | 'isInternal'>;
 
 /** A reader downloads the whole register, so it does not contain every checkpoint. */
 const REGISTER_INTERVAL_MS = 60_000;

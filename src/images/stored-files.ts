@@ -16,7 +16,8 @@ export type ImageFilesStoredEvent = {
 export const imageFiles = {
   streamType: 'image-files',
   events: { ImageFilesStored: true },
-} as const satisfies Pick<Decider<never, ImageFilesStoredEvent>, 'streamType' | 'events'>;
+  isInternal: true,
+} as const satisfies Pick<Decider<never, ImageFilesStoredEvent>, 'streamType' | 'events' | 'isInternal'>;
 
 /** Derived from the image's id. */
 export function imageFilesId(imageId: string): string {

@@ -26,6 +26,7 @@ export type InvalidationPlan = { status: 'NONE' } | (Plan & { status: 'UNDER_WAY
  */
 export const invalidationPlan: Decider<InvalidationPlan, InvalidationPlanEvent> = {
   streamType: 'signature-invalidation-plan',
+  isInternal: true,
   initial: { status: 'NONE' },
   events: { InvalidationPlanned: true, InvalidationPlanContinued: true, InvalidationPlanEnded: true },
   evolve(state, event) {

@@ -19,7 +19,8 @@ export type ThankYouMailRetriedEvent = {
 export const thankYouRetry = {
   streamType: 'thank-you-retry',
   events: { ThankYouMailRetried: true },
-} as const satisfies Pick<Decider<never, ThankYouMailRetriedEvent>, 'streamType' | 'events'>;
+  isInternal: true,
+} as const satisfies Pick<Decider<never, ThankYouMailRetriedEvent>, 'streamType' | 'events' | 'isInternal'>;
 
 @Operation({
   name: 'petition.retry-thank-you-mails',

@@ -20,9 +20,9 @@ export function describeEvents(document: OpenAPIObject): void {
       },
     ],
   };
-  const types = [...allEventTypes(), { type: TEST_TYPE, streamType: 'webhook' }];
+  const types = [...allEventTypes(), { type: TEST_TYPE, streamType: 'webhook', isInternal: false }];
   document.webhooks = Object.fromEntries(
-    types.map(({ type, streamType }) => {
+    types.map(({ type, streamType, isInternal }) => {
       const name = type === TEST_TYPE ? 'TestEvent' : type;
       // A new type has no schema until `npm run reference` adds it.
       const { description: summary = type, ...data } = EVENT_SCHEMAS[type] ?? { type: 'object' };
@@ -54,6 +54,7 @@ export function describeEvents(document: OpenAPIObject): void {
         security: [],
         requestBody: { required: true, content },
         responses,
+        ...(isInternal && { 'x-internal': true }),
       };
       return [type, { post: request }];
     }),

@@ -12,6 +12,7 @@ export type SuppressedAddressEvent =
  */
 export const suppressedAddress: Decider<SuppressedAddress, SuppressedAddressEvent> = {
   streamType: 'suppressed-address',
+  isInternal: true,
   initial: { status: 'unknown' },
   events: { SuppressedAddressNoted: true, SuppressedAddressErased: true },
   evolve(state, { type }) {

@@ -256,7 +256,10 @@ function step(name: 'pause' | 'resume' | 'test', how: { done: string } | Pick<Pa
 
 async function FieldsOf({ words, form, api }: PageContext, webhook?: WebhookRecord) {
   const { events, eventsHint } = words.webhooks;
-  const { records } = await api.run<{ records: { type: string }[] }>('webhook.list-event-types');
+  const { records } = await api.run<{ records: { type: string; internal: boolean }[] }>(
+    'webhook.list-event-types',
+    { internal: 'true' },
+  );
   const { text, optionalText } = fieldsFor(form, words.webhooks, webhook);
   return [
     text('url', { type: 'url', max: 2_000 }),
@@ -268,6 +271,7 @@ async function FieldsOf({ words, form, api }: PageContext, webhook?: WebhookReco
       isMany: true,
       values: webhook?.eventTypes ?? [],
       choices: records
+        .filter(({ type, internal }) => !internal || webhook?.eventTypes?.includes(type))
         .map(({ type }) => ({ value: type, text: eventIn(words, type), group: kindOf(words, type) }))
         .toSorted(
           (one, other) =>

@@ -19,13 +19,14 @@
     const lists = JSON.parse(sources!) as Record<string, string>;
     const authorization = () => ({ Authorization: `Bearer ${key.value.trim()}` });
 
-    /** What ends or deletes a record gets the last one, because the first ones are those of the demo. */
-    const isLast = /\.(delete|revoke|rotate|remove|cancel|withdraw)-/.test(name!);
+    /** What ends or deletes a record gets the last one, because the first ones are those of the demo. Its last email is a draft. */
+    const isLast = /\.(delete|revoke|rotate|remove|cancel|withdraw)-|^broadcast\.(update|send)-/.test(name!);
     const idOf = async (field: string): Promise<string | undefined> => {
       const list = lists[field];
       // No operation lists updates: this is the last one from these pages.
       if (list === undefined) return sessionStorage.getItem(field) ?? undefined;
-      const query = field === 'signatureId' ? `?petitionId=${await idOf('petitionId')}` : '';
+      const comment = /-comment$/.test(name!) ? '&commentState=SHOWN' : '';
+      const query = field === 'signatureId' ? `?petitionId=${await idOf('petitionId')}${comment}` : '';
       const response = await fetch(`/v1/${list}${query}`, { headers: authorization() });
       if (!response.ok) throw new Error(await response.text());
       const { data } = (await response.json()) as { data: Record<string, string> | Record<string, string>[] };
