@@ -490,19 +490,3 @@ describe('every operation of the document', () => {
     }
   });
 });
-
-describe('/docs', () => {
-  it('serves the page, everything that it loads, and the document', async () => {
-    const { status, body, headers } = await client.request('GET', '/docs');
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(body).toContain('<title>Advocacy API</title>');
-    const loaded = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]: string[]) => address!);
-    expect(loaded.length).toBeGreaterThan(3);
-    for (const address of loaded) {
-      const asset = await fetch(new URL(address, `${api.origin}/docs`));
-      expect([address, asset.status]).toEqual([address, 200]);
-      const text = await asset.text();
-      if (address.includes('init')) expect(text).toContain('/v1/contact.create-contact');
-    }
-  });
-});
