@@ -2,7 +2,7 @@ import MarkdownIt from 'markdown-it';
 import { posix } from 'node:path';
 
 /** A part of a page, from one heading to the next. `anchor` is empty for the part before the first heading below the title. */
-export type Section = { title: string; anchor: string; text: string };
+type Section = { title: string; anchor: string; text: string };
 
 export type Sheet = { title: string; sections: readonly Section[] };
 
