@@ -40,6 +40,8 @@ const textOf = async (path: string) => (await get(path)).text();
 /** What a new demo has no record for, or none in the state that the operation needs, and the response. */
 const REFUSED: Record<string, string> = {
   'team.update-member': 'memberId',
+  'petition.hide-comment': 'signatureId',
+  'petition.show-comment': 'signatureId',
   'broadcast.pause-broadcast': 'BROADCAST_NOT_SENDING',
   'broadcast.resume-broadcast': 'BROADCAST_NOT_SENDING',
   'team.remove-member': 'memberId',
@@ -92,7 +94,8 @@ it('curl, TypeScript and Python send the request of each operation', async () =>
       const isJson = request.headers['content-type'] === 'application/json' && text !== '';
       const body = isJson ? JSON.parse(text) : text;
       sent.push(JSON.stringify([request.method, pathname, query, request.headers.authorization, body]));
-      response.setHeader('Content-Type', 'application/json');
+      const isFile = /export-(?!person)|certificate|-rows|-problems/.test(pathname);
+      response.setHeader('Content-Type', isFile ? 'application/x-ndjson' : 'application/json');
       response.end('{"data":{},"pagination":{"cursor":null,"hasMore":false}}');
     });
   });
