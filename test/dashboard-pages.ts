@@ -656,8 +656,9 @@ export function fieldsIn(page: string): Field[] {
   const parts = /<input([^>]*)>|<textarea([^>]*)>\n?([^]*?)<\/textarea>|<select([^>]*)>([^]*?)<\/select>/g;
   for (const [, input, area, text = '', select, options = ''] of form.matchAll(parts)) {
     const attributes = input ?? area ?? select!;
-    const [name, type = 'text'] = [attributeOf(attributes, 'name')!, attributeOf(attributes, 'type')];
-    if (type === 'file') continue;
+    const [name, type = 'text'] = [attributeOf(attributes, 'name'), attributeOf(attributes, 'type')];
+    // Dialogs of the editor have fields without names.
+    if (type === 'file' || name === undefined) continue;
     if (area !== undefined) fields.push({ name, type: 'area', value: decoded(text), isChosen: true });
     else if (select !== undefined)
       for (const [, option] of options.matchAll(/<option([^>]*)>/g))

@@ -25,7 +25,7 @@
       const list = lists[field];
       // No operation lists updates: this is the last one from these pages.
       if (list === undefined) return sessionStorage.getItem(field) ?? undefined;
-      const comment = name!.endsWith('-comment') ? '&commentState=SHOWN' : '';
+      const comment = name!.endsWith('-comment') ? '&commentState=WAITING' : '';
       const query = field === 'signatureId' ? `?petitionId=${await idOf('petitionId')}${comment}` : '';
       const response = await fetch(`/v1/${list}${query}`, { headers: authorization() });
       if (!response.ok) throw new Error(await response.text());
