@@ -787,6 +787,11 @@ describe('an interrupted import', () => {
     await first.end('SIGKILL');
     await eventually(() => expect(lost.destroyed).toBe(true));
     expect(answer).not.toHaveBeenCalled();
+    // PostgreSQL still commits what it was executing.
+    await eventually(async () => {
+      const active = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()`;
+      expect(await deployment.database.source.query(active)).toEqual([]);
+    });
     const before = await count(deployment, killed.organizationId);
     expect(before).toBeLessThan(PEOPLE);
 

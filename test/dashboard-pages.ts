@@ -651,14 +651,15 @@ export type Field = { name: string; type: string; value: string; isChosen: boole
 
 /** The fields of a page's form, without its file. */
 export function fieldsIn(page: string): Field[] {
-  const [, form = ''] = /<form method="post"[^>]* novalidate>([^]*?)<\/form>/.exec(page) ?? [];
+  // Only scripts use templates, such as the editor's dialogs, which are forms.
+  const shown = page.replaceAll(/<template[^]*?<\/template>/g, '');
+  const [, form = ''] = /<form method="post"[^>]* novalidate>([^]*?)<\/form>/.exec(shown) ?? [];
   const fields: Field[] = [];
   const parts = /<input([^>]*)>|<textarea([^>]*)>\n?([^]*?)<\/textarea>|<select([^>]*)>([^]*?)<\/select>/g;
   for (const [, input, area, text = '', select, options = ''] of form.matchAll(parts)) {
     const attributes = input ?? area ?? select!;
-    const [name, type = 'text'] = [attributeOf(attributes, 'name'), attributeOf(attributes, 'type')];
-    // Dialogs of the editor have fields without names.
-    if (type === 'file' || name === undefined) continue;
+    const [name, type = 'text'] = [attributeOf(attributes, 'name')!, attributeOf(attributes, 'type')];
+    if (type === 'file') continue;
     if (area !== undefined) fields.push({ name, type: 'area', value: decoded(text), isChosen: true });
     else if (select !== undefined)
       for (const [, option] of options.matchAll(/<option([^>]*)>/g))

@@ -113,10 +113,8 @@ export function statement(verdict: Verdict, what: Compared = 'This file'): strin
   let rest = ` The checkpoint, ${signedBy(checkpoint)}, reaches position ${position}.`;
   if (inAll)
     rest += ` It is number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}.`;
-  if (!ok) {
-    const outcome = firstWrongPosition === null ? 'could not be verified against' : 'does not match';
-    return `${what} ${outcome} ${note}: ${reason}${rest}`;
-  }
+  if (!ok)
+    return `${what} ${firstWrongPosition === null ? 'could not be verified against' : 'does not match'} ${note}: ${reason}${rest}`;
   if (unprovedPersonal > 0)
     rest += ` Nothing proves the readable personal data of ${count(unprovedPersonal)} events, which have no personalDigest.`;
   if (register)
