@@ -40,8 +40,6 @@ const textOf = async (path: string) => (await get(path)).text();
 /** What a new demo has no record for, or none in the state that the operation needs, and the response. */
 const REFUSED: Record<string, string> = {
   'team.update-member': 'memberId',
-  'petition.hide-comment': 'signatureId',
-  'petition.show-comment': 'signatureId',
   'broadcast.pause-broadcast': 'BROADCAST_NOT_SENDING',
   'broadcast.resume-broadcast': 'BROADCAST_NOT_SENDING',
   'team.remove-member': 'memberId',
