@@ -8,7 +8,7 @@ const TOOLS = [
   ...(['bullets', 'numbers', 'quote', 'link', 'image', 'undo', 'redo'] as const),
 ];
 
-/** What the script `editor` needs to replace the Markdown field before it. Only emails have merge fields. */
+/** The toolbar and dialogs with which the script `editor` replaces the Markdown field before them. Only emails have merge fields. */
 export function EditorOf({ editor, images }: DashboardWords, isMail: boolean): Html {
   return html`<template data-editor="${isMail ? 'mail' : 'page'}">
       <div role="toolbar" aria-label="${editor.tools}">

@@ -7,7 +7,7 @@ import { Actions, ButtonLink } from './parts.js';
 import { places, type Section, sectionOf, textsIn } from './sections.js';
 
 export type ViewRecord = ViewFields & { id: string; createdAt: string; updatedAt: string };
-/** What a view says about its list. */
+/** The filters, order and columns of a list. */
 export type ListState = Pick<ViewFields, 'operation' | 'parameters' | 'columns'>;
 
 /** The parameters of a list's address with the opened view, and with each chosen column. */

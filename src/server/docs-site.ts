@@ -153,7 +153,7 @@ function addressOfPage(file: string): string {
   return path === '' ? '/docs' : `/docs/${path}`;
 }
 
-/** Where the ids of an example come from: `petitionId` from `petition.list-petitions`. */
+/** The operation that lists the ids for each field of an example: `petition.list-petitions` for `petitionId`. */
 function sourcesOf(calls: ReadonlyMap<string, Call>): Record<string, string> {
   const lists = [...calls.keys()].flatMap((name) => {
     const [, records] = /\.list-(.+)s$/.exec(name) ?? [];

@@ -1,5 +1,5 @@
 /** Replaces Markdown fields by an editor. The field stays in the form, and its text remains the stored form. */
-import { baseKeymap, chainCommands, setBlockType, toggleMark, wrapIn } from 'prosemirror-commands';
+import { baseKeymap, setBlockType, toggleMark, wrapIn } from 'prosemirror-commands';
 import { history, redo, undo } from 'prosemirror-history';
 import { InputRule, inputRules, textblockTypeInputRule, wrappingInputRule } from 'prosemirror-inputrules';
 import { keymap } from 'prosemirror-keymap';
@@ -63,7 +63,7 @@ const keys = {
   'Mod-y': redo,
   'Shift-Mod-z': redo,
   'Shift-Enter': newLine,
-  Enter: chainCommands(splitListItem(nodes.list_item)),
+  Enter: splitListItem(nodes.list_item),
   'Mod-]': sinkListItem(nodes.list_item),
   'Mod-[': liftListItem(nodes.list_item),
 };

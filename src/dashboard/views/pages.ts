@@ -91,7 +91,7 @@ function NameField({ words, form }: PageContext, view?: ViewRecord): Html {
   return TextField(form, { name: 'name', label: words.nameOf, value: view?.name, max: 200 });
 }
 
-/** What a new view says about its list: the list that it was saved from, or the chosen one. */
+/** The state that a new view saves: of the list that it was created from, or of the list chosen in the form. */
 function newState(context: PageContext): ListState {
   return stateIn(context) ?? { operation: context.form.get('operation') ?? '', parameters: {}, columns: [] };
 }
@@ -103,7 +103,7 @@ function listsOf({ words, person }: PageContext): { value: string; text: string 
   });
 }
 
-/** What will be saved, if the address says it. */
+/** The state in the address, as facts; null if there is none. */
 async function StateOf(context: PageContext): Promise<Html | null> {
   const state = stateIn(context);
   if (!state) return null;
