@@ -129,7 +129,7 @@ inBrowser('in Chromium', () => {
       expect(await other.page.getByRole('link', { name: words.sections.keys }).count()).toBe(0);
     });
 
-    it('a table of contacts is reviewed and imported, with a result for each failed line', async () => {
+    longIt('a table of contacts is reviewed and imported, with a result for each failed line', async () => {
       await open('contacts');
       await requireGood();
       await follow(words.contacts.import);
@@ -214,7 +214,7 @@ inBrowser('in Chromium', () => {
       expect(await page.getByRole('table').innerText()).toContain('Sigrid');
     });
 
-    it('a broadcast is written, previewed and sent', async () => {
+    longIt('a broadcast is written, previewed and sent', async () => {
       const { broadcasts, organization } = words;
       const contact = { email: newAddress(), subscribed: true };
       const { contactId } = (

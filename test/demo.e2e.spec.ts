@@ -1,12 +1,13 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { createDirectory, eventually, Program, ServerProcess } from './processes.js';
+import { longIt } from './length.js';
 
 const script = resolve(__dirname, '../scripts/demo.mjs');
 const reset = (environment: Record<string, string>, cwd?: string) =>
   new Program(process.execPath, [script, 'reset'], environment, cwd).ended;
 
-it('npm run demo -- reset brings the demo back, and keeps the former data', async () => {
+longIt('npm run demo -- reset brings the demo back, and keeps the former data', async () => {
   const directory = await createDirectory();
   const DATA_DIR = directory.path;
   const aside = async () =>

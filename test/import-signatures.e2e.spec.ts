@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import { endedImport, findImport, recordsIn, text } from './background-imports.js';
 import { type Answer, Api, Client, NOBODY } from './harness.js';
-import { isLong } from './length.js';
+import { isLong, longIt } from './length.js';
 import { Deployment, eventually } from './processes.js';
 import { pick, randomOf } from './random.js';
 
@@ -396,7 +396,7 @@ it('fails if its petition is deleted, and keeps the contacts', async () => {
 });
 
 describe('with several instances', () => {
-  it('another one finishes an import whose instance is killed: each row signs once', async () => {
+  longIt('another one finishes an import whose instance is killed: each row signs once', async () => {
     const deployment = await Deployment.create();
     const organization = await deployment.organization();
     const { source } = deployment.database;

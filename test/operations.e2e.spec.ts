@@ -423,10 +423,13 @@ describe('every operation', () => {
   it('returns no error of the server for ids that are not UUIDs', async () => {
     const failed: unknown[] = [];
     for (const [name, { ask }] of ROWS) {
-      for (const [field, { schema }] of fieldsOf(operationNamed(name))) {
-        if (!/Ids?$/.test(field) || field === 'organizationId') continue;
+      const ids = [...fieldsOf(operationNamed(name))].filter(
+        ([field]) => /Ids?$/.test(field) && field !== 'organizationId',
+      );
+      const fields = ids.length > 0 ? await ask(own) : {};
+      for (const [field, { schema }] of ids) {
         const wrong = schema.type === 'array' ? ['x'] : 'x';
-        const { status } = await own.send(name, { ...(await ask(own)), [field]: wrong });
+        const { status } = await own.send(name, { ...fields, [field]: wrong });
         if (status >= 500) failed.push([name, field, status]);
       }
     }

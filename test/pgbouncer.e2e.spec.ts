@@ -12,6 +12,7 @@ import { verifyDatabase } from '../src/audit/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { Client, differencesIn } from './harness.js';
 import { cli, type Environment, eventually, ServerProcess } from './processes.js';
+import { isLong } from './length.js';
 
 const program = findProgram('pgbouncer');
 
@@ -38,8 +39,9 @@ const program = findProgram('pgbouncer');
     await postgres.remove();
   });
 
-  it('three instances that start together on an empty database become ready', async () => {
-    servers.push(...[1, 2, 3].map(() => new ServerProcess({ ...environment, SHUTDOWN_DELAY: '0' })));
+  it('instances that start together on an empty database become ready', async () => {
+    for (let n = 0; n < (isLong ? 3 : 1); n += 1)
+      servers.push(new ServerProcess({ ...environment, SHUTDOWN_DELAY: '0' }));
     for (const server of servers) {
       // Twice the usual time, because they wait for each other.
       await server.listening().catch(() => server.listening());
@@ -56,10 +58,13 @@ const program = findProgram('pgbouncer');
       const answers = await Promise.all(
         clients.map((client) => client.get('contact.list-contacts', { organizationId })),
       );
-      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     });
     const create = (n: number) =>
-      clients[n % 3]!.post('contact.create-contact', { organizationId, email: `${n}@example.org` });
+      clients[n % clients.length]!.post('contact.create-contact', {
+        organizationId,
+        email: `${n}@example.org`,
+      });
     const answers = await Promise.all(Array.from({ length: 6 }, (_, n) => create(n)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     for (const client of clients) {
@@ -73,7 +78,9 @@ const program = findProgram('pgbouncer');
     try {
       const { projections, sealer, checkpoints, signers, source } = runtime;
       const versions = await projections.versions();
-      expect(versions.filter(({ instances }) => instances === 4)).toHaveLength(versions.length);
+      expect(versions.filter(({ instances }) => instances === servers.length + 1)).toHaveLength(
+        versions.length,
+      );
       for (const { name } of versions)
         expect([name, await differencesIn(projections, name)]).toEqual([name, []]);
       await projections.maintenance.rebuild('contacts');
@@ -91,6 +98,6 @@ const program = findProgram('pgbouncer');
 
   it('all stop on SIGTERM', async () => {
     const ends = await Promise.all(servers.map((server) => server.end('SIGTERM')));
-    expect(ends.map(({ status }) => status)).toEqual([0, 0, 0]);
+    expect(new Set(ends.map(({ status }) => status))).toEqual(new Set([0]));
   });
 });

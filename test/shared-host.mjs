@@ -1,7 +1,7 @@
 /**
- * Hosts what the test files of a Jest worker share: a database and two server processes from the bundle. This process, from the
- * bundle too (scripts/bundle.mjs), runs commands for `SharedApi` of `harness.ts` that no request offers. It ends when the worker
- * disconnects or ends.
+ * Hosts what the test files of a Jest worker share: a database and two servers from the bundle (scripts/bundle.mjs). One is a
+ * process of its own, as users start it. The other is this process, which also runs commands for `SharedApi` of `harness.ts`
+ * that no request offers, and no background work. It ends when the worker disconnects or ends.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -13,13 +13,12 @@ import { CommandBus } from '@nestjs/cqrs';
 import pg from 'pg';
 import { Mailer } from '../dist/libs/mail/index.js';
 import { JsonLogger } from '../dist/libs/operations/index.js';
-import { systemInput } from '../dist/libs/rpc/index.js';
+import { ServerLife, systemInput, undeclaredErrors } from '../dist/libs/rpc/index.js';
 import { CreateApiKey, RevokeApiKey } from '../dist/src/auth/index.js';
 import { readConfig } from '../dist/src/config/index.js';
 import { CreateOrganization } from '../dist/src/organizations/index.js';
 import { ConfirmSignature, RequestSignature } from '../dist/src/petitions/index.js';
-import { openRuntime } from '../dist/src/server/index.js';
-import { createApplication } from '../dist/src/server/index.js';
+import { createApplication, docsUrl, openRuntime } from '../dist/src/server/index.js';
 import { AcceptInvitation, InvitationLinks } from '../dist/src/team/index.js';
 
 const COMMANDS = {
@@ -33,14 +32,14 @@ const COMMANDS = {
 const UNDECLARED = '"message":"undeclared error';
 const { TEST_DATABASE_URL, TEST_TEMPLATE_URL } = process.env;
 
-const servers = [];
+let server;
 const undeclared = [];
 process.once('disconnect', async () => {
-  servers.forEach((server) => server.kill('SIGKILL'));
+  server?.kill('SIGKILL');
   await administrator.query(`DROP DATABASE ${name} WITH (FORCE)`).catch(() => undefined);
   process.exit();
 });
-process.once('exit', () => servers.forEach((server) => server.kill('SIGKILL')));
+process.once('exit', () => server?.kill('SIGKILL'));
 
 const { pathname: template } = new URL(TEST_TEMPLATE_URL);
 const name = `test_shared_${randomBytes(6).toString('hex')}`;
@@ -62,9 +61,8 @@ const logger = new JsonLogger('silent');
 const config = readConfig(environment);
 const runtime = await openRuntime(config, logger);
 const app = await createApplication(config, runtime, logger);
-await app.init();
-
-const origins = await Promise.all([startServer(), startServer()]);
+const origins = await Promise.all([startServer(), listen()]);
+runtime.projections.poll();
 process.on('message', async ({ n, ...asked }) => {
   try {
     process.send({ n, result: await answer(asked) });
@@ -78,13 +76,22 @@ function answer({ command, invitationId, message, organizationId, fields }) {
   if (message !== undefined) return app.get(Mailer).send(message);
   if (invitationId !== undefined)
     return app.get(InvitationLinks, { strict: false }).urlOf({ organizationId, invitationId });
-  if (command === undefined) return undeclared.splice(0);
+  if (command === undefined) return [...undeclared.splice(0), ...undeclaredErrors];
   return app.get(CommandBus).execute(systemInput(COMMANDS[command], organizationId, fields, 'test'));
+}
+
+async function listen() {
+  const http = app.getHttpServer();
+  let port = 0;
+  new ServerLife(http, (code, request) => docsUrl({ ...config, port })(code, request));
+  await app.listen(0, '127.0.0.1');
+  ({ port } = http.address());
+  return `http://127.0.0.1:${port}`;
 }
 
 async function startServer() {
   const { PATH, HOME, TMPDIR } = process.env;
-  const server = spawn(process.execPath, [join(import.meta.dirname, 'main.js')], {
+  server = spawn(process.execPath, [join(import.meta.dirname, 'main.js')], {
     cwd: join(import.meta.dirname, '..'),
     env: {
       PATH,
@@ -97,7 +104,6 @@ async function startServer() {
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  servers.push(server);
   const lines = createInterface({ input: server.stdout });
   const listening = new Promise((resolve) => {
     lines.on('line', (line) => {
