@@ -246,7 +246,7 @@ export const petitions = {
     count: 'Number of signatures',
     note: 'Note',
     noteHint:
-      'Where the sheets come from, such as “Market square, sheets 1 to 4”. Don’t enter names of signers.',
+      'Where the signatures were collected, such as “Market square, sheets 1 to 4”. Don’t enter names of signers.',
     statuses: { COUNTED: 'Counted', WITHDRAWN: 'Withdrawn' },
     withdraw: 'Withdraw',
     withdrawing: {
