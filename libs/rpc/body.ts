@@ -25,6 +25,8 @@ const largeBodies = new FairGate({ atOnce: 1, ofOneGroup: 1, waiting: 16 });
 const LONGEST_WAIT_MS = 5_000;
 
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i;
+/** The types of .xls and .xlsx files. */
+const EXCEL = /excel|spreadsheet/;
 /** RFC 8259, section 8.1: systems exchange JSON in UTF-8. The parser would accept any `utf-…`. */
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(;|$))/i;
 const NOT_UTF8 = 'body.not-utf8';
@@ -160,9 +162,11 @@ export function streamBody(
   const isKnown = isCompressed || encoding.toLowerCase() === 'identity';
   if (!types.includes(mediaType) || OTHER_CHARSET.test(type) || !isKnown) {
     const compression = acceptsGzip ? 'uncompressed or compressed with gzip' : 'uncompressed';
+    const isExcel = types.includes('text/csv') && EXCEL.test(mediaType);
     throw new RpcError(
       'UNSUPPORTED_MEDIA_TYPE',
-      `Send the body ${compression}, text in UTF-8, with Content-Type: ${wanted}.`,
+      (isExcel ? 'Excel files are not read: choose "Save as" and the format "CSV UTF-8" in Excel. ' : '') +
+        `Send the body ${compression}, text in UTF-8, with Content-Type: ${wanted}.`,
     );
   }
   if (Number(request.headers['content-length'] ?? 0) > largest) throw tooLarge(largest);

@@ -1,6 +1,6 @@
 import { type Request, type Response } from 'express';
 import { Readable } from 'node:stream';
-import { readJsonBody } from './body.js';
+import { readJsonBody, streamBody } from './body.js';
 
 const LARGE = JSON.stringify({ content: 'x'.repeat(100_000) });
 
@@ -56,3 +56,14 @@ it.each([
   if (what === 'names') await expect(sent).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
   else expect(await sent).toHaveLength(60_001);
 });
+
+it.each(['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'application/vnd.ms-excel'])(
+  'a table with the type %s is refused with how to save it as CSV',
+  (type) => {
+    const request = { headers: { 'content-type': type, 'content-length': '3' } } as Request;
+    const read = (bodyTypes: string[]) => () => streamBody(request, { bodyTypes });
+    expect(read(['text/csv'])).toThrow(/choose "Save as" and the format "CSV UTF-8".* text\/csv/);
+    expect(read(['image/png'])).not.toThrow(/CSV/);
+    expect(read(['image/png'])).toThrow(/image\/png/);
+  },
+);

@@ -182,5 +182,7 @@ export function invalid(issues: Issue[]): RpcError {
   const listed = issues.slice(0, MOST_ISSUES);
   const sentences = listed.slice(0, 5).map(({ path, message }) => `${path || 'The input'} ${message}`);
   const more = issues.length > 5 ? ` and ${issues.length - 5} more` : '';
-  return new RpcError('BAD_REQUEST', `${sentences.join('; ')}${more}.`, { issues: listed });
+  const message = sentences.join('; ') + more;
+  // An issue can end with a question.
+  return new RpcError('BAD_REQUEST', message.endsWith('?') ? message : `${message}.`, { issues: listed });
 }

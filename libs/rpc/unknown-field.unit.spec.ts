@@ -1,4 +1,5 @@
 import { Email, Nested, NestedList, Text } from './fields.js';
+import { invalid } from './input.js';
 import { unknownField } from './unknown-field.js';
 
 class Person {
@@ -47,4 +48,11 @@ it.each([
 it('names fields of an object with its path, and shortens long names', () => {
   expect(unknownField(Person, 'contact.', 'mail').message).toBe('is not known: use contact.email');
   expect(unknownField(Person, '', 'x'.repeat(1_000)).path).toBe(`${'x'.repeat(100)}…`);
+});
+
+it('a question ends the message of the error without a full stop', () => {
+  const of = (...names: string[]) => invalid(names.map((name) => unknownField(Signature, '', name))).message;
+  expect(of('commnet')).toBe('commnet is not known. Did you mean comment?');
+  expect(of('colour')).toBe('colour is not a field of this operation.');
+  expect(of('commnet', 'colour')).toMatch(/operation\.$/);
 });
