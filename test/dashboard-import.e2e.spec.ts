@@ -628,6 +628,38 @@ longDescribe('if an instance is killed in the middle', () => {
   });
 });
 
+it.each([en, de])(
+  'shows the guessed character set with a sample, and reads the file again in another: $locale',
+  async (words) => {
+    const { charset, done } = words.contacts.imports;
+    const visitor = editor.at(api.origin, words.locale);
+    // Hungarian ő in Windows-1250 is õ in Windows-1252, and nothing else in the file shows which one it is.
+    const { location } = await bring(
+      new Uint8Array(Buffer.from('email,Vorname\nada@example.org,Erd\xf5\n', 'latin1')),
+    );
+    const text = (name: keyof typeof charset.names, sample: string) =>
+      charset.text(charset.names[name], sample);
+    const { text: page } = await visitor.get(location!);
+    expect(page).toContain(text('windows-1252', 'Erdõ'));
+    const unknown = await visitor.post(`${location!}?charset=true`, { charset: 'ebcdic' });
+    expect([unknown.status, (await visitor.get(location!)).text]).toEqual([
+      303,
+      expect.stringContaining('Erdõ'),
+    ]);
+    const again = await visitor.post(`${location!}?charset=true`, { charset: 'windows-1250' });
+    expect([again.status, again.location]).toEqual([303, location]);
+    const { text: changed } = await visitor.get(location!);
+    expect(changed).toContain(text('windows-1250', 'Erdő'));
+    await visitor.post(location!, chosenIn(changed));
+    await resultAt(location!, visitor, words, done);
+    expect(await contacts()).toMatchObject([{ firstName: 'Erdő' }]);
+    // An import that was started is left as it is.
+    expect((await visitor.post(`${location!}?charset=true`, { charset: 'utf-8' })).status).toBe(303);
+    const ascii = await bring('email\nalan@example.org\n');
+    expect((await visitor.get(ascii.location!)).text).not.toContain(charset.change);
+  },
+);
+
 it('suggests custom fields for columns with their names, and imports the chosen ones', async () => {
   for (const name of ['Shoe size', 'Branch']) await call(client, 'field.create-field', { name });
   const { location } = await bring('email,shoe size,where\nada@example.org,42,Lyon\n');

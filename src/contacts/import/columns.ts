@@ -12,6 +12,7 @@ import {
   isSubscription,
   mayRefuse,
 } from './consent.js';
+import { questionIn, withoutAnswers } from './column-questions.js';
 import { type FieldDefinition } from '../../fields/index.js';
 import { EVIDENCE_COLUMNS, type EvidenceColumn, momentIn } from './evidence.js';
 import { isSignatureStatus, SIGNATURE_COLUMNS, type SignatureColumn } from './signed-rows.js';
@@ -230,14 +231,14 @@ const DENIES =
 
 /** Words about someone who left, or wants to be left alone. */
 const LEAVING =
-  /^(remov|delet|inacti|inakti|left|leav|quit|cancel|withdr|revok|object|refus|declin|widerr|widerspr|austritt|ausgetreten|gekundigt|kundig|gestrichen|entfern|geloscht|raus$|retir|sorti|parti|oppos|radi[eé]|borra|elimin|renunci|opon)/;
+  /^(remov|delet|inacti|inakti|left|leav|quit|cancel|withdr|revok|object|refus|declin|widerr|widerspr|austritt|ausgetreten|gekundigt|kundig|gestrichen|entfern|geloscht|raus$|retir|sorti|parti|oppos|radi[eé]|borra|elimin|renunci|opon|opos)/;
 /** Words that may deny, or may be part of another name, such as "House no". */
 const SHORT_DENIALS = /^(no|not|non|un|out|ab|ne|n|pas|plus|sin)$/;
 
 /** Parts of names that suggest consent… */
 const SUGGESTS = new RegExp(
   [
-    'unsub|optout|optedout|optin|optedin|blacklist|blocklist|bounce|donotemail|donotcontact|donotmail|dontemail|nomail|noemail',
+    'unsub|optout|optedout|optin|optedin|blacklist|blocklist|listenoire|listanegra|excluid|^dn[cem]$|bounce|donotemail|donotcontact|donotmail|dontemail|nomail|noemail',
     'bulkemail|suppress|subscri|deactivat|deaktiv|onhold|consent|permission|newsletter|spam|complain|gdpr|marketing',
     'emailable|emailerror|commun\\w*preference|sperr|werbung|zugestimm|einverstand|datenschutz|robinson|doi$|npai|undeliver',
     'keine?e?mail|keinemassenmail|nichtkontakt|pasde?e?mail|pasdecourriel|noenviar|nocontact|noquiere|nodesea',
@@ -256,7 +257,7 @@ const REFUSALS =
   /unsub|optout|optedout|bounce|complain|blacklist|blocklist|suppress|abmeld|abgemeld|abbestell|desabon|desinscri|baja/;
 
 function nameOf(column: string): string {
-  return folded(column.replace(KIND, '')).replaceAll(' ', '');
+  return folded(withoutAnswers(column).replace(KIND, '')).replaceAll(' ', '');
 }
 
 /**
@@ -285,6 +286,7 @@ export function recognize(
     }
     if (meaning === undefined && OPTED_OUT_OF.test(name)) return 'optOut';
     if (meaning === undefined && asksForConsent(column, cells)) return 'subscribed';
+    if (meaning === undefined && statesRefusal(column, cells, columns)) return 'optOut';
     // A further number, such as that of a mobile phone.
     if (meaning === undefined && values[phoneKindOf(columns, n) ?? -1]?.some(isMobile)) meaning = 'mobile';
     const custom = fieldNamed(column, fields);
@@ -325,7 +327,9 @@ function areCodes(given: readonly string[]): boolean {
 
 /** Whether the cells are codes of one character, such as A and U or 1 and 2. Each system has its own. */
 function areStatusCodes(given: readonly string[]): boolean {
-  const areAnswers = given.every((cell) => /^\s*[ynjtf]\s*$/i.test(cell));
+  const areAnswers =
+    given.every((cell) => /^\s*[ynjtf]\s*$/i.test(cell)) ||
+    given.every((cell) => /^\s*[01x]\s*$/i.test(cell));
   return given.length > 0 && !areAnswers && given.every((cell) => /^\s*(\p{L}|-?\d)\s*$/u.test(cell));
 }
 
@@ -336,12 +340,21 @@ function statusRefuses(name: string, cells: readonly string[]): boolean {
 
 /** Whether the column states with yes or no whether someone wants email. */
 function asksForConsent(column: string, cells: readonly string[]): boolean {
+  if (cells.length === 0 || !cells.every(isConsentWord)) return false;
+  if (questionIn(column) === 'subscribed') return true;
   const asked = folded(column).split(' ');
   const isAsked = asked.some((word) => WANTS.test(word)) && asked.some((word) => OF_EMAIL.test(word));
-  return (
-    isAsked && !asked.some((word) => DENIES.test(word)) && cells.length > 0 && cells.every(isConsentWord)
-  );
+  return isAsked && !asked.some((word) => DENIES.test(word));
 }
+
+/** Whether the name means a refusal, and the values say whether or when: "Kein Newsletter: x". */
+function statesRefusal(column: string, cells: readonly string[], columns: readonly string[]): boolean {
+  if (questionIn(column) !== 'optOut' || isSomethingElse(column, columns)) return false;
+  return cells.length > 0 && cells.every((cell) => isConsentWord(cell) || DATE.test(cell));
+}
+
+/** Also one whose day and month may be exchanged. */
+const DATE = /^\s*\d{1,4}[-/.] ?\d{1,2}[-/.] ?\d{1,4}/;
 
 function meaningsOfSignatures(
   columns: readonly string[],

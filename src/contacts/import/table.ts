@@ -262,10 +262,13 @@ export type Look = {
   /** Example values of each column, to recognize it: the first rows, and each value that looks like an opt-out. */
   values: string[][];
   lines: number;
+  /** Cells with letters that look different in another character set. */
+  beyondAscii: string[];
 };
 
 /** Rows of the preview. */
 const EXAMPLES = 5;
+const MOST_BEYOND_ASCII = 3;
 const LONGEST_EXAMPLE = 100;
 /** Values kept per column, and as many that look like an opt-out. */
 const MOST_VALUES = 200;
@@ -274,7 +277,7 @@ const MOST_COLUMNS = 200;
 /** @throws RpcError BAD_REQUEST unless it is a table with a row below its header. */
 export async function lookAt(chunks: AsyncIterable<Uint8Array>, format: TableFormat): Promise<Look> {
   let columns: string[] = [];
-  const look: Omit<Look, 'columns' | 'values'> = { format, examples: [], lines: 0 };
+  const look: Omit<Look, 'columns' | 'values'> = { format, examples: [], lines: 0, beyondAscii: [] };
   const values: Set<string>[] = [];
   const rows = rowsOf(chunks, format, (names) => (columns = columnsIn(names)));
   const first = await rows.next().catch((error: unknown) => {
@@ -290,6 +293,9 @@ export async function lookAt(chunks: AsyncIterable<Uint8Array>, format: TableFor
       continue;
     }
     if (look.examples.length < EXAMPLES) look.examples.push(cells);
+    const others =
+      look.beyondAscii.length < MOST_BEYOND_ASCII ? cells.filter((cell) => /[^\0-\x7f]/.test(cell)) : [];
+    look.beyondAscii = [...new Set([...look.beyondAscii, ...others])].slice(0, MOST_BEYOND_ASCII);
     cells.forEach((cell, n) => {
       const some = (values[n] ??= new Set());
       if (cell.trim() === '') return;

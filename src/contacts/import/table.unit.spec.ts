@@ -137,7 +137,9 @@ describe('a column', () => {
     ['State', ['NY', 'no'], null],
     // Each system has its own codes.
     ['Status', ['A', 'U'], null],
-    ['Status', ['1', '0'], null],
+    ['Status', ['1', '2'], null],
+    ['Status', ['1', '0', ''], 'subscribed'],
+    ['Status', ['x', ''], 'subscribed'],
     ['State', ['a', 'u'], null],
     ['Status', ['J', 'N'], 'subscribed'],
     ['Estado', ['alta', 'baja'], 'subscribed'],
@@ -147,6 +149,67 @@ describe('a column', () => {
     ['Do not allow Bulk Emails', ['Allow', 'Do Not Allow'], 'optOut'],
   ])('%s with %j is %s', (column, values, meaning) => {
     expect(recognize([column], [values])).toEqual([meaning]);
+  });
+
+  // No list of names can be complete: the words decide.
+  it.each<[string, string[], string]>([
+    [
+      'optOut',
+      ['x', '', '01/02/2024'],
+      'Do not send newsletter|Please do not email|Email unsubscribed|GlobalOptOut|Opt_Out_Email__c|Consent withdrawn|DNC|Removed from list|Not subscribed',
+    ],
+    [
+      'optOut',
+      ['ja', ''],
+      'Nicht kontaktieren|Keine Werbung|Widerspruch|Werbewiderspruch|Einwilligung widerrufen|Mailsperre|Kein Newsletter gewünscht|Abmeldedatum',
+    ],
+    [
+      'optOut',
+      ['oui', ''],
+      'Ne souhaite pas recevoir d’e-mails|Désabonné le|Liste noire|Opposition à l’e-mailing|Retrait du consentement|Stop mail',
+    ],
+    [
+      'optOut',
+      ['sí', ''],
+      'No desea recibir correos|Baja del boletín|Se dio de baja|Lista negra|No acepta publicidad|Rechaza correos',
+    ],
+    [
+      'subscribed',
+      ['yes', 'no'],
+      'Newsletter (yes/no)|Opt-in newsletter|Receives newsletter|newsletterOptIn|Email permission',
+    ],
+    [
+      'subscribed',
+      ['ja', 'nein'],
+      'Newsletter (ja/nein)|Newsletter J/N|Bezieht Newsletter|Einwilligung E-Mail',
+    ],
+    ['subscribed', ['oui', 'non'], 'Newsletter (oui/non)|Reçoit la newsletter|Inscrit newsletter'],
+    ['subscribed', ['sí', 'no'], 'Boletín (sí/no)|Suscrito al boletín|Recibe boletín'],
+  ])('is %s with %j by the words of its name: %s', (meaning, values, names) => {
+    for (const name of names.split('|'))
+      expect([name, ...recognize([name], [values])]).toEqual([name, meaning]);
+  });
+
+  it.each([
+    ['Not unsubscribed', 'yes'],
+    ['Kein Widerspruch', 'ja'],
+    ['Opt-in / Opt-out', 'yes'],
+    ['Abmeldelink gesendet', 'ja'],
+    ['Unsubscribe confirmation sent', 'yes'],
+    ['Keine Post', 'x'],
+    ['Oposición', 'sí'],
+    ['Excluido de envíos', 'quizás'],
+  ])('%s with %s is a question for the user', (column, cell) => {
+    expect([recognize([column], [[cell]]), suggestsOptOut(column, [cell])]).toEqual([[null], true]);
+  });
+
+  it('of a number is not a refusal', () => {
+    for (const name of ['Contact no', 'Mail no', 'No. of emails'])
+      expect([name, ...recognize([name], [['', '12']]), ...recognize([name], [[]])]).toEqual([
+        name,
+        null,
+        null,
+      ]);
   });
 
   it('of names contains the last name next to one of first names, and is ignored next to both', () => {

@@ -10,6 +10,7 @@ import {
   ButtonOf,
   Facts,
   FileField,
+  Folded,
   FormOf,
   inQuarters,
   Live,
@@ -25,6 +26,7 @@ import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from './custom-values.js';
 import { isConsent, isEvidence, type Meaning, meaningsIn, UNSUBSCRIBED } from '../../contacts/index.js';
 import {
+  CHARSETS,
   ImportJobs,
   type ImportPlan,
   ImportProblems,
@@ -120,6 +122,11 @@ export const importPages: PageDefinition[] = [
       const id = context.address.params.import!;
       if (context.address.query('cancel') !== undefined) {
         await context.api.find(ImportJobs).cancel(context.api.organizationId, id);
+        return { to: `contacts/import/${id}` };
+      }
+      if (context.address.query('charset') !== undefined) {
+        const charset = CHARSETS.find((one) => one === context.form.get('charset'));
+        if (charset) await context.api.find(ImportJobs).readAs(context.api.organizationId, id, charset);
         return { to: `contacts/import/${id}` };
       }
       const created = await createFields(context, id);
@@ -231,7 +238,11 @@ function nameOfField(words: DashboardWords, field: ReturnType<typeof meaningsIn>
     : contacts.fields[field as keyof typeof contacts.fields];
 }
 
-function preview(context: PageContext, { plan, lines }: StoredImport, customFields: readonly FieldRecord[]) {
+function preview(
+  context: PageContext,
+  { id, plan, lines }: StoredImport,
+  customFields: readonly FieldRecord[],
+) {
   const { imports } = context.words.contacts;
   const fields = meaningsIn(plan.petitionId !== undefined).filter(
     (field) =>
@@ -271,11 +282,27 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
     back: { href: context.address.path(`contacts/import${queryOf(plan)}`), text: imports.again },
     title: imports.preview,
     content: html`<p class="lead">${imports.previewText(plan.file)}</p>
+      ${CharsetOf(context, id, plan)}
       ${leftOut.length > 0 ? html`<p>${imports.leftOut(new Intl.ListFormat(context.words.locale).format(leftOut))}</p>` : null}
       <div class="text">
         ${FormOf(context.form, { fields: [...columns, ConsentField(context)], button: imports.start(lines) })}
       </div>`,
   });
+}
+
+/** The guessed character set with cells that show whether it is right, and a form to choose another. */
+function CharsetOf(
+  { words, address, form }: PageContext,
+  id: string,
+  { format, beyondAscii = [] }: ImportPlan,
+) {
+  if (!format || beyondAscii.length === 0) return null;
+  const { charset } = words.contacts.imports;
+  const names: { [encoding: string]: string } = charset.names;
+  const choices = CHARSETS.map((value) => ({ value, text: names[value]! }));
+  const field = SelectField(form, { name: 'charset', label: charset.label, value: format.encoding, choices });
+  return html`<p>${charset.text(names[format.encoding]!, beyondAscii.join(' · '))}</p>
+    ${Folded(charset.change, ButtonOf(address, `contacts/import/${id}?charset=true`, charset.button, true, field), false)}`;
 }
 
 /** Requires an explicit tick, so that a forgotten column never subscribes anyone. */

@@ -19,7 +19,7 @@ import {
 import { Worker } from '#libs/work';
 import { ImportContacts } from '../import-contacts.js';
 import { ImportedSignatures } from '../imported-signatures.js';
-import { FormatDetector, lookAt } from '../table.js';
+import { FormatDetector, formatOf, headOf, lookAt } from '../table.js';
 import { ContactUpdateRuns } from './contact-update-runs.js';
 import { ImportAccess } from './import-access.js';
 import { ImportFiles, type ImportKey, tooSlow } from './import-files.js';
@@ -200,6 +200,26 @@ export class ImportJobs implements BackgroundWork {
       const isTooMany = error instanceof RpcError && error.code === 'RATE_LIMIT_EXCEEDED';
       throw isTooMany ? invalid([{ path: 'file', message: 'has to wait for other imports' }]) : error;
     });
+  }
+
+  /**
+   * Reads the table of a preview in another character set. Nothing changes if its import was started.
+   *
+   * @throws RpcError NOT_FOUND if it does not exist or has expired; BAD_REQUEST if it is no table in this character set.
+   */
+  async readAs(organizationId: string, id: string, charset: string): Promise<void> {
+    const row = await findRow(this.source, organizationId, id);
+    if (row.status !== 'KEPT') return;
+    const stored = { organizationId, id, key: this.store.keyring.unwrap(row.wrapped_key, id) };
+    const { file, onConflict, listId, petitionId } = this.open(row).plan;
+    const { head, all } = await headOf(this.files.read(stored, true));
+    const look = await lookAt(all, formatOf(head, { charset }));
+    const fields = await this.fields.definitions(organizationId);
+    const plan = planFor(look, { file, onConflict, listId, petitionId }, fields);
+    await this.source.query(
+      `UPDATE contact_imports SET about = $3, lines = $4 WHERE organization_id = $1 AND id = $2 AND status = 'KEPT'`,
+      [organizationId, id, sealJson(stored.key, id, 'about', plan), look.lines],
+    );
   }
 
   /** @throws RpcError NOT_FOUND if it does not exist, is not stored yet or has expired. */

@@ -18,6 +18,8 @@ export type ImportPlan = {
   columns: string[];
   /** The first rows, for the preview. */
   examples: string[][];
+  /** Cells that show whether the character set was guessed correctly. Undefined in rows of earlier versions. */
+  beyondAscii?: string[];
   meanings: (Meaning | null)[];
   /** Columns that may state opt-outs. The preview asks about them before they are ignored. */
   suspects?: number[];
@@ -61,7 +63,7 @@ export type Decisions = { meaningOf: (column: number) => Meaning | null | undefi
 
 /** A plan from what the table itself shows. The user reviews it before the import starts. */
 export function planFor(
-  { columns, examples, format, values }: Look,
+  { columns, examples, beyondAscii, format, values }: Look,
   chosen: ImportChoices,
   fields: readonly FieldDefinition[],
 ): ImportPlan {
@@ -72,7 +74,7 @@ export function planFor(
     suggestsOptOut(column, values[n] ?? [], columns) ||
     (!isStated && meanings[n] === null && isUnknownAnswer(column, values[n] ?? [], columns));
   const suspects = columns.flatMap((column, n) => (isSuspect(column, n) ? [n] : []));
-  return { columns, examples, format, meanings, suspects, isCompressed: true, ...chosen };
+  return { columns, examples, beyondAscii, format, meanings, suspects, isCompressed: true, ...chosen };
 }
 
 /**

@@ -4,4 +4,4 @@ export { type ImportPlan } from './import-plan.js';
 export { ImportProblems } from './import-problems.js';
 export { ImportUndos } from './import-undos.js';
 export { type ImportResult, type StoredImport } from './import-record.js';
-export { IMPORTED_TYPES, ImportedFile, StartImport } from './start-import.js';
+export { CHARSETS, IMPORTED_TYPES, ImportedFile, StartImport } from './start-import.js';

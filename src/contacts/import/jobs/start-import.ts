@@ -29,7 +29,7 @@ import { FormatDetector } from '../table.js';
 import { ImportJobs } from './import-jobs.js';
 import { type ImportPlan, scopesFor } from './import-plan.js';
 
-const CHARSETS = [
+export const CHARSETS = [
   'utf-8',
   'utf-16le',
   'utf-16be',
