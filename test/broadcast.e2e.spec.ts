@@ -452,6 +452,12 @@ it('the recipient list equals the one computed from the history at the position 
   );
   expect(startedToAll!.data.digest).toBe(digestOfRecipients(subscribers.map(([id]) => id)));
   expect(startedToAll!.data.recipients).toBe(subscribers.length);
+  // Of the recipients, a segment finds those to whom it was sent.
+  const filter = JSON.stringify({ received: broadcastId });
+  const { contacts } = (await client.get('segment.preview-segment', { filter })).body.data;
+  const got = (await recipients(broadcastId, { status: 'SENT' })).map((one: any) => one.contactId);
+  expect(got.length).toBeGreaterThan(0);
+  expect(contacts.map(({ id }: { id: string }) => id).toSorted()).toEqual(got.toSorted());
 });
 
 it('the recipients of segments are those that the history gives, evaluated at the position and the moment of the start', async () => {

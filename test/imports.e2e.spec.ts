@@ -4,6 +4,7 @@ import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { Keyring, openBytes, sealBytes } from '#libs/event-store';
 import { inputOf, OperationRunner, systemContext } from '#libs/rpc';
+import { ImportJobs } from '../src/contacts/import/jobs/index.js';
 import { RequestSignature } from '../src/petitions/index.js';
 import { endedImport, findImport, recordsIn, text } from './background-imports.js';
 import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
@@ -416,6 +417,39 @@ describe('an import in progress', () => {
     const again = await imported(people());
     expect(counts(again)).toEqual([PEOPLE, PEOPLE - done.created, 0, done.created, 0]);
   });
+});
+
+it('files and outcomes are deleted after seven days, and files that wait for a decision after one', async () => {
+  const editor = await signedIn(api, client, 'EDITOR');
+  const file = { field: 'file', name: 'people.csv', type: CSV, content: text('email', 'b@example.org') };
+  const preview = async () => {
+    const { location } = await editor.upload(`/dashboard/${client.organizationId}/contacts/import`, file);
+    return location!.split('/').at(-1)!;
+  };
+  const done = async () => (await imported(text('email', 'a@example.org', 'nobody'))).id;
+  const ages = { [await done()]: 167, [await done()]: 169, [await preview()]: 23, [await preview()]: 25 };
+  for (const [id, hours] of Object.entries(ages))
+    await api.database.source.query(
+      `UPDATE contact_imports SET made_at = made_at - age, kept_until = kept_until - age, lease_expires_at = '-infinity'
+       FROM make_interval(hours => $2) AS age WHERE id = $1`,
+      [id, hours],
+    );
+  const kept = async () => {
+    const rows = await api.database.source.query(
+      `SELECT import_id AS id FROM contact_import_pages UNION SELECT import_id FROM contact_import_chunks
+       WHERE import_id IN (SELECT id FROM contact_imports WHERE organization_id = $1)`,
+      [client.organizationId],
+    );
+    return Object.keys(ages).flatMap((id) =>
+      rows.some((row: { id: string }) => row.id === id) ? [ages[id]] : [],
+    );
+  };
+  expect(await kept()).toEqual([167, 169, 23, 25]);
+  // An instance tidies up when it starts to import.
+  const jobs = api.instances[1]!.app.get(ImportJobs);
+  jobs.start();
+  await eventually(async () => expect(await kept()).toEqual([167, 23]));
+  await jobs.stop();
 });
 
 /** Undoes an import and waits for the end. */

@@ -99,7 +99,12 @@ function declare(input: InputClass, { field, by, longestName, resource }: Assign
           longest: longestName,
           description: `Names of ${object}s to add. Missing ones are created. Case does not matter.`,
         })
-      : Ids({ optional: true, max: MOST_GROUPS, description: `${capital(object)}s to add the contact to.` });
+      : Ids({
+          optional: true,
+          min: 0,
+          max: MOST_GROUPS,
+          description: `${capital(object)}s to add the contact to.`,
+        });
   decorate(input.prototype as object, field);
 }
 
