@@ -144,10 +144,33 @@ async function expectPeopleOf(file: string, client: Client): Promise<void> {
   }
 }
 
+/** The files that each way imports also when time is short. All ways use the same importer, so each other file takes one of them. */
+const EVERYWHERE = [
+  ...[
+    'actionnetwork',
+    'brevo',
+    'civicrm',
+    'excel-de-1252',
+    'excel-fr',
+    'excel-pl-1250',
+    'ghost',
+    'google-new',
+  ],
+  ...[
+    'header-comma-in-quotes',
+    'mailchimp-subscribed',
+    'mailchimp-unsubscribed',
+    'nationbuilder',
+    'outlook-de-1252',
+  ],
+  ...['semicolon-tags', 'stray-quote'],
+];
+
 describe.each(Object.keys(WAYS))('by %s', (way) => {
-  // All ways use the same importer, so each file takes one of them, unless there is time for all.
   const place = Object.keys(WAYS).indexOf(way);
-  it.each(FILES.filter((_, n) => isLong || n % Object.keys(WAYS).length === place))(
+  const isItsTurn = (file: string, n: number) =>
+    isLong || n % 4 === place || EVERYWHERE.some((name) => file.startsWith(`${name}.`));
+  it.each(FILES.filter(isItsTurn))(
     '%s: everyone arrives with every known field, and no one who said no is subscribed',
     async (file) => {
       const client = await api.organization();
@@ -227,14 +250,17 @@ async function expectAfter(
   }
 }
 
-it.each(FILES)('%s, written differently: everyone arrives in the same way', async (file) => {
-  const random = randomOf(FILES.indexOf(file));
-  const ways = Object.keys(WAYS);
-  for (let n = 0; n < (isLong ? 40 : 1); n += 1) {
-    const way = isLong ? pick(random, ways) : 'contact.import-contacts';
-    await expectAfter(way, file, rewritten(file, random), (client) => expectPeopleOf(file, client));
-  }
-});
+it.each(FILES.filter((_, n) => isLong || n % 4 === 0))(
+  '%s, written differently: everyone arrives in the same way',
+  async (file) => {
+    const random = randomOf(FILES.indexOf(file));
+    const ways = Object.keys(WAYS);
+    for (let n = 0; n < (isLong ? 40 : 1); n += 1) {
+      const way = isLong ? pick(random, ways) : 'contact.import-contacts';
+      await expectAfter(way, file, rewritten(file, random), (client) => expectPeopleOf(file, client));
+    }
+  },
+);
 
 /** Names of columns, by field. */
 const COLUMNS: { [field: string]: string[] } = {

@@ -186,7 +186,7 @@ async function exportTo(
 }
 
 function formatOf(file: string): Format {
-  if (/\.(csv|tsv)$/i.test(file)) return 'csv';
+  if (/\.(csv|tsv|txt)$/i.test(file)) return 'csv';
   if (/\.(ndjson|jsonl)$/i.test(file)) return 'ndjson';
   throw new UsageError('Add --format ndjson or --format csv. The file extension does not show the format.');
 }

@@ -76,7 +76,7 @@ export const importPages: PageDefinition[] = [
           name: 'file',
           label: imports.file,
           hint: imports.fileHint,
-          accept: '.csv,text/csv,text/plain',
+          accept: '.csv,.tsv,.txt,text/csv,text/tab-separated-values,text/plain',
         }),
       ];
       return context.view.page({
