@@ -536,14 +536,14 @@ describe('the subscriptions after import-contacts', () => {
   });
 
   it('a column that may state refusals does not become the custom field of its name', async () => {
-    await client.post('field.create-field', { name: 'Werbesperre', type: 'TEXT' });
-    const table = text('email,Werbesperre', 'a@example.org,ja', 'b@example.org,');
+    await client.post('field.create-field', { name: 'Sperrgrund', type: 'TEXT' });
+    const table = text('email,Sperrgrund', 'a@example.org,ja', 'b@example.org,');
     const { status, body } = await send(table, { type: CSV });
     expect([status, body.error?.issues]).toEqual([
       400,
-      [{ path: 'Werbesperre', message: expect.stringMatching(/^seems to state/) }],
+      [{ path: 'Sperrgrund', message: expect.stringMatching(/^seems to state/) }],
     ]);
-    const map = JSON.stringify({ Werbesperre: 'customFields.werbesperre' });
+    const map = JSON.stringify({ Sperrgrund: 'customFields.sperrgrund' });
     expect((await send(table, { type: CSV, query: { map } })).body).toEqual(done({ created: 2 }));
   });
 

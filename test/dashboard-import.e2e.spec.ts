@@ -146,6 +146,19 @@ describe('the subscriptions of imported contacts', () => {
     },
   );
 
+  it.each([
+    ['nonsubscribed_email_audience_export.csv', true],
+    ['cleaned_email_audience_export.csv', true],
+    ['subscribed_email_audience_export.csv', false],
+  ])('are not asked for without a warning if the name of the file says no: %s', async (name, warns) => {
+    const { location } = await editor.upload(at('contacts/import'), {
+      ...tableOf('email\na@example.org\n'),
+      name,
+    });
+    const { text } = await editor.get(location!);
+    expect(text.includes(en.contacts.imports.unsubscribedHint)).toBe(warns);
+  });
+
   it('apply the ticked default to new contacts only', async () => {
     await person({ email: 'alan@example.org', subscribed: false });
     await imported('email\nalan@example.org\nnew@example.org\n', { onConflict: 'update', agreed: 'true' });

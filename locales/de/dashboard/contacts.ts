@@ -193,6 +193,8 @@ export const contacts: typeof en = {
     agreed: 'Diese Personen haben eingewilligt, E-Mails von uns zu erhalten',
     agreedHint:
       'Wenn Sie dieses Feld nicht ankreuzen, werden diese Personen ohne Abonnement importiert. Vorhandene Kontakte bleiben abonniert oder abgemeldet. Wer sich abgemeldet hat, wird nur dann wieder angemeldet, wenn die Zeile eine spätere Einwilligung nachweist.',
+    unsubscribedHint:
+      'Laut Dateiname sind diese Personen nicht abonniert. Kreuzen Sie dieses Feld nur an, wenn Sie sicher sind, dass sie eingewilligt haben.',
     start: (n) => `${counted('de-DE', n, 'Zeile', 'Zeilen')} importieren`,
     going: 'Import läuft',
     goingText: 'Sie können diese Seite verlassen. Der Import läuft weiter.',

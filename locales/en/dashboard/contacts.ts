@@ -184,6 +184,8 @@ export const contacts = {
     agreed: 'They have agreed to receive our emails',
     agreedHint:
       'If you don’t tick this box, these people are imported without being subscribed. Existing contacts keep their subscription status. Contacts who unsubscribed are subscribed again only if their row shows that they opted in later.',
+    unsubscribedHint:
+      'The name of this file says that these people are not subscribed. Tick this box only if you are sure that they have agreed.',
     start: (n: number) => `Import ${counted('en-GB', n, 'row', 'rows')}`,
     going: 'Import in progress',
     goingText: 'You can leave this page. The import continues in the background.',

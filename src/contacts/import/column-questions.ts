@@ -29,10 +29,10 @@ const REFUSED_EMAIL =
   /^(refus|rechaz|declin|denied|withdr|revok|revoc|object|oppos|opose|oposic|block(ed)?$|bloque|bloqu|gesperrt|stop(ped)?$|exclu|ausgeschlossen|retrait|retir|remov|entfern|gestrichen|geloscht|cancel|gekundigt|kundig|abgelehnt|verweigert)/;
 const DENIED = /^(no|not|non|never|without|kein\w{0,5}|nicht|nie|ohne|pas|plus|jamais|sans|sin|nunca|ne)$/;
 const NEWSLETTER = /^(newsletters?|newsletterempfang|infolettres?|rundbriefe?|boletin(es)?)$/;
-const EMAIL = /^(e?mails?|e?mailings?|correos?|courriels?|email(versand|marketing)|mailversand)$/;
+const EMAIL = /^(e?mails?|emailings?|correos?|courriels?|email(versand|marketing)|mailversand)$/;
 /** By any way, or by email. */
 const CONTACT =
-  /^(contact\w*|kontakt\w*|werbung|publicidad|publicite|marketing|mailen|anschreiben|angeschrieben|ecrire|escribir|write|verteiler\w*|envios|versand|list[ea]?s?|send|senden|envoyer|enviar)$/;
+  /^(contact\w*|kontakt\w*|werbung|publicidad|publicite|marketing|mailen|anschreiben|angeschrieben|ecrire|escribir|write|verteiler\w*|mailings?|envios|versand|list[ea]?s?|send|senden|envoyer|enviar)$/;
 /** What someone agreed to… */
 const AGREED = /^(optin$|einwillig|consent|permission|subscri|abonn|suscri)/;
 /** …or wants. */

@@ -156,7 +156,7 @@ describe('a column', () => {
     [
       'optOut',
       ['x', '', '01/02/2024'],
-      'Do not send newsletter|Please do not email|Email unsubscribed|GlobalOptOut|Opt_Out_Email__c|Consent withdrawn|DNC|Removed from list|Not subscribed',
+      'No mailings|Do not send newsletter|Please do not email|Email unsubscribed|GlobalOptOut|Opt_Out_Email__c|Consent withdrawn|DNC|Removed from list|Not subscribed',
     ],
     [
       'optOut',

@@ -285,7 +285,7 @@ function preview(
       ${CharsetOf(context, id, plan)}
       ${leftOut.length > 0 ? html`<p>${imports.leftOut(new Intl.ListFormat(context.words.locale).format(leftOut))}</p>` : null}
       <div class="text">
-        ${FormOf(context.form, { fields: [...columns, ConsentField(context)], button: imports.start(lines) })}
+        ${FormOf(context.form, { fields: [...columns, ConsentField(context, plan.file)], button: imports.start(lines) })}
       </div>`,
   });
 }
@@ -305,13 +305,17 @@ function CharsetOf(
     ${Folded(charset.change, ButtonOf(address, `contacts/import/${id}?charset=true`, charset.button, true, field), false)}`;
 }
 
+/** Mailchimp exports the subscribed, non-subscribed, unsubscribed and cleaned contacts as one file each. */
+const NAMED_UNSUBSCRIBED =
+  /(non|un|not)[-_ ]?subscri|cleaned|bounced|opt(ed)?[-_ ]?out|abgemeldet|abbestellt/i;
+
 /** Requires an explicit tick, so that a forgotten column never subscribes anyone. */
-function ConsentField({ words, form }: PageContext): Html {
-  const { consent, agreed, agreedHint } = words.contacts.imports;
+function ConsentField({ words, form }: PageContext, file: string): Html {
+  const { consent, agreed, agreedHint, unsubscribedHint } = words.contacts.imports;
   return ChoiceField(form, {
     name: 'agreed',
     label: consent,
-    hint: agreedHint,
+    hint: NAMED_UNSUBSCRIBED.test(file) ? `${unsubscribedHint} ${agreedHint}` : agreedHint,
     choices: [{ value: 'true', text: agreed }],
     isMany: true,
   });
