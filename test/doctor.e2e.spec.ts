@@ -547,6 +547,8 @@ function expectFindings(found: readonly Examined[], findings: readonly Finding[]
   for (const one of findings) expectFinding(found, one);
   // A fault must not prevent other checks.
   expect(found.map(({ message }) => message).join()).not.toContain('This check failed');
+  // What another program said can end with a full stop, too.
+  expect(found.filter(({ message }) => /\.\.(\s|$)/.test(message))).toEqual([]);
 }
 
 longIt('reports a Redis that evicts, is nearly full, is a replica, or hangs', async () => {

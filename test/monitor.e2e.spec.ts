@@ -265,6 +265,9 @@ it('an auditor who keeps the log of all organizations detects a deleted one', as
     ...{ index: expect.any(Number), size: expect.any(Number), sealedAt: expect.any(String) },
   });
 
+  const anchorAll = () => run('anchor', '--to', file('anchors-of-all'));
+  expect(await anchorAll()).toMatchObject({ status: 0, stderr: '' });
+
   const { source } = original.database;
   await source.query(
     'ALTER TABLE events DISABLE TRIGGER events_are_append_only; GRANT DELETE ON events TO CURRENT_USER',
@@ -279,6 +282,15 @@ it('an auditor who keeps the log of all organizations detects a deleted one', as
     expect.stringContaining(`${organizationId}: It is missing`),
   ]);
   expect(JSON.parse(missed.stdout)).toMatchObject({ ok: false, wrongCount: 1, wrong: [{ organizationId }] });
+  const alarmed = await anchorAll();
+  expect([alarmed.status, alarmed.stderr]).toEqual([
+    1,
+    expect.stringMatching(
+      new RegExp(`^Organization ${organizationId}: .* but one of \\d+ events is anchored\\. The history was deleted\\.`),
+    ),
+  ]);
+  // The anchored checkpoint is the evidence.
+  expect(alarmed.stderr).toContain(`advocacy-api/${organizationId}\n`);
 });
 
 it('needs no API key if the log is public', async () => {

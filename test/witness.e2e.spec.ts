@@ -224,6 +224,15 @@ describe('servers with witnesses', () => {
     });
     expect(new Set(one.asked).size).toBe(one.asked.length);
 
+    // Someone pretends that the witnesses have just been asked, and will be for all time.
+    await own.database.source.query(`UPDATE cosigned_notes SET asked_at = 'infinity'`);
+    await write();
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect(await cosigners(checkpoint)).toEqual([true, true, false]);
+      expect(witnessed).toBe(checkpoint);
+    });
+
     await client.at(servers[1]!.origin).post('list.create-list', { name: uuidv7() });
     const file = (name: string) => join(directory.path, name);
     const environment = { ...own.environment, ...configured() };

@@ -21,6 +21,14 @@ export function headOf(checkpoint: string): (TreeHead & { origin: string }) | un
 /** The claims of a checkpoint about its tree, other than the root. `sealedAt`: RFC 3339 in UTC with milliseconds, so that it sorts. */
 export type Claims = Pick<TreeHead, 'size'> & { position: number; sealedAt: string };
 
+/** How far a server's clock may be ahead of the reader's. */
+const MOST_AHEAD_MS = 60_000;
+
+/** @param now the reader's time, in milliseconds since 1970. */
+export function isAhead({ sealedAt }: Pick<Claims, 'sealedAt'>, now: number): boolean {
+  return Date.parse(sealedAt) > now + MOST_AHEAD_MS;
+}
+
 /** Parses the extension lines, regardless of signatures. Undefined for the checkpoints of other kinds of logs. */
 export function claimsOf(checkpoint: string): Claims | undefined {
   const [, size = '', , fourth = '', fifth = ''] = checkpoint.split('\n', 5);

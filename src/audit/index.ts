@@ -1,4 +1,4 @@
-export { Anchors, type AnchorStore, NotWriteOnce } from './anchors/anchors.js';
+export { type Anchored, Anchors, type AnchorStore, NotWriteOnce } from './anchors/anchors.js';
 export { type BucketLocation } from './anchors/bucket.js';
 export { bucketLocationOf, openAnchorStore } from './anchors/stores.js';
 export { compareByFile, compareBySubtrees, type Comparison } from './compare.js';

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '#libs/database';
 import { logIdOf, logNameOf } from '#libs/sealing';
 import {
+  type Anchored,
   Anchors,
   type AnchorStore,
   bucketLocationOf,
@@ -87,17 +88,26 @@ class Anchoring {
   async addAll(): Promise<number> {
     let anchored = 0;
     const organizations = await this.tolerantly('Nothing could be anchored', () => this.organizations());
-    for (const organizationId of organizations ?? []) {
+    for (const [organizationId, isSealed] of organizations ?? []) {
       if (this.signal.aborted) break;
       const added = await this.tolerantly(`Organization ${organizationId} could not be anchored`, () =>
-        this.add(organizationId),
+        this.add(organizationId, isSealed),
       );
       if (added) anchored += 1;
     }
     return anchored;
   }
 
-  private async add(organizationId: string): Promise<boolean> {
+  private async add(organizationId: string, isSealed: boolean): Promise<boolean> {
+    const lost = isSealed ? undefined : await this.anchors.lost(organizationId);
+    const added = lost ?? (await this.addLast(organizationId));
+    if (!('alarm' in added)) return added.isNew;
+    process.stderr.write(`${added.alarm}\n\n${added.notes.join('\n')}`);
+    process.exitCode = 1;
+    return false;
+  }
+
+  private async addLast(organizationId: string): Promise<Anchored> {
     const { checkpoints, cosigning } = this.session.runtime;
     const checkpoint = await checkpoints.last(logIdOf(organizationId));
     const proveFrom = (size: number) => checkpoints.consistency(checkpoint, size);
@@ -106,21 +116,17 @@ class Anchoring {
       await cosigning.ask(checkpoint);
       return (await cosigning.cosigned(checkpoint)).note;
     };
-    const added = await this.anchors.add({ ...checkpoint, organizationId, proveFrom, cosign });
-    if (!('alarm' in added)) return added.isNew;
-    process.stderr.write(`${added.alarm}\n\n${added.notes.join('\n')}`);
-    process.exitCode = 1;
-    return false;
+    return this.anchors.add({ ...checkpoint, organizationId, proveFrom, cosign });
   }
 
   /** Includes organizations that only have anchors. Nothing else would report that they were deleted from the database. */
-  private async organizations(): Promise<readonly string[]> {
-    if (this.given) return this.given;
+  private async organizations(): Promise<[organizationId: string, isSealed: boolean][]> {
     const rows = await this.session.runtime.source.query<{ organization_id: string }[]>(
       'SELECT organization_id FROM signed_notes',
     );
-    const sealed = rows.map(({ organization_id }) => logNameOf(organization_id));
-    return [...new Set([...sealed, ...(await this.store.organizations())])].sort();
+    const sealed = new Set(rows.map(({ organization_id }) => logNameOf(organization_id)));
+    const all = this.given ?? [...new Set([...sealed, ...(await this.store.organizations())])].sort();
+    return all.map((organizationId) => [organizationId, sealed.has(organizationId)]);
   }
 
   private async tolerantly<Result>(what: string, work: () => Promise<Result>): Promise<Result | undefined> {

@@ -27,7 +27,7 @@ export const mail: Check = {
     const reason = await probeMailServer(mailUrl, AbortSignal.timeout(TIMEOUT_MS));
     if (reason !== undefined)
       found.problem(
-        `Emails cannot be sent: ${reason}. They are queued.`,
+        `Emails cannot be sent: ${reason.replace(/\.$/, '')}. They are queued.`,
         'Check the host name, port, user name and password in MAIL_URL, the certificate, the server and the network.',
       );
     if (mailFrom === undefined && !isWrong('MAIL_FROM'))

@@ -136,6 +136,21 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
     expect(await (await place.store()).read(organizationId, 1)).toBe(winner.note);
   });
 
+  it('reports a checkpoint of the same history with another position, whichever writer is first', async () => {
+    const { note, ...tree } = checkpoint(1);
+    const claims = [1, 2].map((position) => `\nposition ${position}\nsealed 2026-11-22T12:00:00.000Z\n\n`);
+    const notes = claims.map((claim) => note.replace('\n\n', claim));
+    const added = await Promise.all(
+      notes.map(async (one) => (await anchors()).add({ ...tree, note: one })),
+    );
+    const stored = await (await place.store()).read(organizationId, 1);
+    const other = notes.find((one) => one !== stored)!;
+    expect(added).toContainEqual({
+      alarm: expect.stringMatching(/contradicts the anchored one: the position of 1 leaves is/),
+      notes: [stored, other],
+    });
+  });
+
   it('does not treat a damaged anchor as missing', async () => {
     await (await anchors()).add(checkpoint(1));
     await place.put('000000000000001.checkpoint', 'nonsense');

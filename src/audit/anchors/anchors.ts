@@ -1,5 +1,4 @@
-import { areSame } from '#libs/verify';
-import { claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from '../consistency.js';
+import { claimsOf, contradictionOf, headOf, isAhead, isConsistent, type TreeHead } from '../consistency.js';
 
 /** Write-once storage for checkpoints. */
 export interface AnchorStore {
@@ -28,8 +27,9 @@ export type Checkpoint = TreeHead & {
   cosign?: () => Promise<string>;
 };
 
-/** `alarm`: one sentence. `notes`: the notes that contradict each other. */
-export type Anchored = { isNew: boolean } | { alarm: string; notes: readonly string[] };
+/** `alarm`: one sentence. `notes`: the notes that contradict each other, or the last one of a lost history. */
+type Alarm = { alarm: string; notes: readonly string[] };
+export type Anchored = { isNew: boolean } | Alarm;
 
 /** Stores checkpoints outside the database, each only if it extends the last stored one. */
 export class Anchors {
@@ -38,30 +38,32 @@ export class Anchors {
 
   constructor(private readonly store: AnchorStore) {}
 
-  /** @throws the errors of the store and of `proveFrom`. */
+  /** @throws the errors of the store and of `proveFrom`; Error if the checkpoint is dated in the future. */
   async add(checkpoint: Checkpoint): Promise<Anchored> {
     const { organizationId, size, root } = checkpoint;
     const last = this.last.get(organizationId) ?? (await this.readLast(organizationId, size));
-    if (last) {
-      const reason = await contradiction(last, checkpoint);
-      if (reason !== undefined)
-        return { alarm: `Organization ${organizationId}: ${reason}`, notes: [last.note, checkpoint.note] };
-      if (last.size === size) return { isNew: false };
-    }
+    const alarm = last && (await alarmOf(last, checkpoint));
+    if (alarm) return alarm;
+    if (last?.size === size) return { isNew: false };
+    const claims = claimsOf(checkpoint.note);
+    // Every later checkpoint with a true time would contradict it.
+    if (claims && isAhead(claims, Date.now()))
+      throw new Error(`the server dates its checkpoint in the future: ${claims.sealedAt}. Compare the clocks`);
     const note = (await checkpoint.cosign?.()) ?? checkpoint.note;
     const isNew = await this.store.create(organizationId, size, note);
     // Another process may have stored a checkpoint first, possibly of a different history.
-    if (!isNew) return this.compareWithStored(checkpoint);
+    if (!isNew)
+      return (await alarmOf(await this.readOne(organizationId, size), checkpoint)) ?? { isNew };
     this.last.set(organizationId, { size, root, note });
     return { isNew };
   }
 
-  private async compareWithStored(checkpoint: Checkpoint): Promise<Anchored> {
-    const { organizationId, size, root, note } = checkpoint;
-    const stored = await this.readOne(organizationId, size);
-    if (areSame(stored.root, root)) return { isNew: false };
-    const alarm = `Organization ${organizationId}: another history of ${size} events is anchored.`;
-    return { alarm, notes: [stored.note, note] };
+  /** Call it for an organization that has anchors, if the database no longer contains its history. */
+  async lost(organizationId: string): Promise<Alarm | undefined> {
+    const last = this.last.get(organizationId) ?? (await this.readLast(organizationId, 0));
+    if (!last) return undefined;
+    const reason = `the database contains no checkpoint, but one of ${last.size} events is anchored. The history was deleted.`;
+    return { alarm: `Organization ${organizationId}: ${reason}`, notes: [last.note] };
   }
 
   private async readLast(
@@ -85,6 +87,18 @@ export class Anchors {
     }
     return { ...head, note };
   }
+}
+
+async function alarmOf(
+  last: TreeHead & { note: string },
+  checkpoint: Checkpoint,
+): Promise<Alarm | undefined> {
+  const reason = await contradiction(last, checkpoint);
+  if (reason === undefined) return undefined;
+  return {
+    alarm: `Organization ${checkpoint.organizationId}: ${reason}`,
+    notes: [last.note, checkpoint.note],
+  };
 }
 
 async function contradiction(

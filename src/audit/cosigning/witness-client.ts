@@ -90,10 +90,8 @@ export class WitnessClient {
       const answer = await this.post(body, timeoutMs, signal);
       if ('is' in answer) return answer;
       if (answer.status === 422) {
-        return {
-          is: 'contradicted',
-          reason: `the ${old} events that it cosigned are not the beginning of this history: one of the two was forked`,
-        };
+        const said = messageIn(answer.body.toString('utf8'));
+        return { is: 'contradicted', reason: `its checkpoint of ${old} events contradicts this one${said}` };
       }
       if (answer.status !== 409) return this.judge(answer, note);
       const has = wholeNumber(answer.body.toString('utf8').replace(/\n$/, ''));
@@ -152,8 +150,8 @@ function failed(reason: string): { is: 'failed'; reason: string } {
   return { is: 'failed', reason };
 }
 
-/** The witness's message, if it is one short line. Strangers must not fill the log. */
+/** The witness's message without its full stop, if it is one short line. Strangers must not fill the log. */
 function messageIn(body: string): string {
-  const said = body.trim();
+  const said = body.trim().replace(/\.$/, '');
   return /^[\x20-\x7e]+$/.test(said) && said.length <= LONGEST_REASON ? `: ${said}` : '';
 }

@@ -9,7 +9,7 @@ import {
   Tree,
 } from '#libs/verify';
 import { compareBySubtrees } from '../compare.js';
-import { contradictionOf, leavesOf } from '../consistency.js';
+import { contradictionOf, isAhead, leavesOf } from '../consistency.js';
 import { replaceFile } from '../durable-file.js';
 import { NotAnswered } from '../fetch-answer.js';
 import { type LogClient } from './log-client.js';
@@ -60,6 +60,10 @@ export class Monitor {
       );
     }
     const accept = async (isNew: boolean): Promise<Look> => {
+      if (isAhead(shown, Date.now()))
+        throw new NotAnswered(
+          `the server dates its checkpoint in the future: ${shown.sealedAt}. Compare the clocks`,
+        );
       const mistake = await this.register?.read(shown);
       if (mistake !== undefined)
         return alarm(`${mistake} Export the register now: it is part of the evidence.`);

@@ -130,6 +130,14 @@ it.each<[string, typeof shown, RegExp]>([
   expect(await remembered()).toBe(600);
 });
 
+it('does not accept a checkpoint that is dated more than a minute in the future', async () => {
+  await look({ size: 600 });
+  const ahead = { size: 700, sealedAt: new Date(Date.now() + 120_000) };
+  await expect(look(ahead)).rejects.toThrow(NotAnswered);
+  await expect(look(ahead)).rejects.toThrow(/dates its checkpoint in the future: .*\. Compare the clocks/);
+  expect(await remembered()).toBe(600);
+});
+
 it('does not treat an invalid response as a history', async () => {
   await look({ size: 600 });
   shown = { size: 700 };

@@ -15,14 +15,12 @@ import {
   type VerifierKey,
   wholeNumber,
 } from '#libs/verify';
-import { claimsOf, contradictionOf, isConsistent, type TreeHead } from '../consistency.js';
+import { claimsOf, contradictionOf, isAhead, isConsistent, type TreeHead } from '../consistency.js';
 import { type WitnessState } from './state.js';
 
 /** A witness's response, by HTTP status (C2SP tlog-witness). */
 export type Answer = { status: 200 | 400 | 403 | 404 | 409 | 422; type: string; body: string };
 
-/** How far the log's clock may be ahead of this one. */
-const MOST_AHEAD_MS = 60_000;
 /** The longest proof for any two trees. */
 const MOST_HASHES = 63;
 /** The PKCS #8 encoding of an Ed25519 private key without its 32 bytes (RFC 8410, section 7). */
@@ -142,8 +140,13 @@ export class Witness {
       return refusal(422, `The proof does not lead from ${seen.size} to ${head.size} events.`);
     }
     const [before, now] = [claimsOf(seen.text), claimsOf(text)];
+    if (!now && origin.startsWith('advocacy-api/'))
+      return refusal(
+        400,
+        'The checkpoint has no valid position and time, which the next one must not contradict.',
+      );
     // The cosignature states when this witness saw the note, so only a time in the future could mislead.
-    if (now && Date.parse(now.sealedAt) > this.now() + MOST_AHEAD_MS)
+    if (now && isAhead(now, this.now()))
       return refusal(400, `The server dates the checkpoint in the future: ${now.sealedAt}. Set the clocks.`);
     const contradiction = before && now && contradictionOf(before, now);
     if (contradiction !== undefined) {
@@ -174,8 +177,9 @@ function parse(body: string): Request | string {
     const note = readNote(text);
     const [origin = '', size, root] = note.text.split('\n');
     const head = { size: wholeNumber(size), root: fromBase64(root ?? '') };
-    if (origin === '' || head.size === undefined || head.root?.length !== 32) {
-      return 'The checkpoint must begin with an origin, a size and a root.';
+    // Without leaves, there is nothing to cosign, and nothing that another checkpoint could contradict.
+    if (origin === '' || !head.size || head.root?.length !== 32) {
+      return 'The checkpoint must begin with an origin, a size above 0 and a root.';
     }
     return { old, proof, text, note, origin, head: { size: head.size, root: head.root } };
   } catch (error) {

@@ -1,10 +1,18 @@
-import { createHash } from 'node:crypto';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { Signers } from '#libs/sealing';
-import { ALGORITHMS, cosignedBy, NotAuthentic, parseVerifierKey, readNote } from '#libs/verify';
+import {
+  ALGORITHMS,
+  cosignedBy,
+  keyName,
+  NotAuthentic,
+  parseVerifierKey,
+  readNote,
+  verifierKeyOf,
+} from '#libs/verify';
 import { WitnessState } from './state.js';
 import { Witness, WitnessKey } from './witness.js';
 
@@ -125,6 +133,24 @@ it('does not cosign a checkpoint that is dated more than a minute in the future'
   expect((await add(0, [], note(1, one(), signers, at(60_000)))).status).toBe(200);
 });
 
+it.each([
+  ['a position or a time', /\nposition .*\nsealed .*\n/, '\n'],
+  ['a position', /position /, 'place '],
+  ['a valid time', /sealed .*/, 'sealed yesterday'],
+])('does not cosign a checkpoint of an organization without %s', async (_, from, to) => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const { x } = publicKey.export({ format: 'jwk' });
+  const own = verifierKeyOf('advocacy-api', Buffer.concat([Buffer.of(1), Buffer.from(x!, 'base64url')]));
+  witness = await start([`${keyName(own)}+${Buffer.from(own.bytes).toString('base64')}`]);
+  const text = readNote(note(1, one())).text.replace(from, to);
+  const signature = Buffer.concat([own.id, sign(null, Buffer.from(text), privateKey)]).toString('base64');
+  expect(await add(0, [], `${text}\n— advocacy-api ${signature}\n`)).toMatchObject({
+    status: 400,
+    body: 'The checkpoint has no valid position and time, which the next one must not contradict.\n',
+  });
+  expect(await readdir(directory)).toEqual([]);
+});
+
 it('cosigns only for known logs, and only if their key has signed', async () => {
   const stranger = new Signers([Buffer.alloc(32, 2)]);
   expect(await add(0, [], note(1, one(), stranger))).toMatchObject({ status: 403 });
@@ -145,6 +171,7 @@ it.each([
   ['an invalid old size', () => request(0, [], note(1, one())).replace('old 0', 'old 00')],
   ['an invalid proof', () => request(0, [], note(1, one())).replace('old 0', 'old 0\nAAAA')],
   ['too long a proof', () => request(0, Array<Buffer>(64).fill(one()), note(1, one()))],
+  ['a checkpoint of no leaves', () => request(0, [], note(0, one()))],
   ['a checkpoint without a root', () => request(0, [], note(1, one())).replace(/\n.{43}=\n/, '\nroot\n')],
   ['a checkpoint without its end', () => request(0, [], note(1, one())).trimEnd()],
 ])('rejects %s with 400', async (_, body) => {
