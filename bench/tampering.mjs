@@ -377,6 +377,10 @@ const TESTED = [
   ],
   ['a backdated event is sealed', 'src/audit/verify/verify-file: a warning'],
   ['a note is sealed in the future', 'src/audit/witness: not cosigned'],
+  ['a note without a position, a time or events is cosigned', 'src/audit/witness: not cosigned'],
+  ['a monitored or anchored note is sealed in the future', 'src/audit/monitor, src/audit/anchors'],
+  ['an anchored organization is deleted with all its rows', 'test/monitor'],
+  ['the record of cosignatures is moved into the future', 'test/witness'],
   ['the schedule of the self-check is moved', 'test/self-check'],
   ['the keys of two people are exchanged', 'test/self-check, libs/projections/projections'],
   ['rows that are rebuilt from events are changed', 'test/self-check'],
@@ -395,6 +399,7 @@ const TESTED = [
 const NOT_PROVED = [
   ['a count certificate hides a withdrawal behind a hash', 'anyone who reads the whole history sees it'],
   ['an event is appended with SQL', 'it is an event, and no one can remove it later'],
+  ['a reader only gets an old checkpoint', 'it is like a time without events: compare with others'],
   ['a cursor is moved within the history', 'a receiver can compare positions with an export'],
   ['deliveries of webhooks are deleted', 'they are not events'],
   ['a session, passkey or sign-in link is inserted', 'what is done with it is an event'],

@@ -34,8 +34,8 @@ export function anchorCommand(history: Command, program: Command): void {
       'after',
       `
 Prints { "anchored" }, the number of new checkpoints, after each check that found any. Asks the witnesses in WITNESS_URLS to cosign
-new checkpoints first. If the current history contradicts an anchor, or is shorter (after a restore, for example), exits with
-status 1. It then prints both notes on standard error and keeps the anchors.
+new checkpoints first. If the current history contradicts an anchor, is shorter (after a restore, for example) or was deleted, exits
+with status 1. It then prints the notes on standard error and keeps the anchors.
 
 Use a directory that the server cannot change, such as a write-once disk of another machine. For a bucket, set the usual variables
 (AWS_REGION, AWS_ACCESS_KEY_ID, …). For a store other than Amazon's, also set AWS_ENDPOINT_URL_S3. The required rights are listed in
