@@ -286,7 +286,9 @@ it('an auditor who keeps the log of all organizations detects a deleted one', as
   expect([alarmed.status, alarmed.stderr]).toEqual([
     1,
     expect.stringMatching(
-      new RegExp(`^Organization ${organizationId}: .* but one of \\d+ events is anchored\\. The history was deleted\\.`),
+      new RegExp(
+        `^Organization ${organizationId}: .* but one of \\d+ events is anchored\\. The history was deleted\\.`,
+      ),
     ),
   ]);
   // The anchored checkpoint is the evidence.

@@ -140,9 +140,7 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
     const { note, ...tree } = checkpoint(1);
     const claims = [1, 2].map((position) => `\nposition ${position}\nsealed 2026-11-22T12:00:00.000Z\n\n`);
     const notes = claims.map((claim) => note.replace('\n\n', claim));
-    const added = await Promise.all(
-      notes.map(async (one) => (await anchors()).add({ ...tree, note: one })),
-    );
+    const added = await Promise.all(notes.map(async (one) => (await anchors()).add({ ...tree, note: one })));
     const stored = await (await place.store()).read(organizationId, 1);
     const other = notes.find((one) => one !== stored)!;
     expect(added).toContainEqual({

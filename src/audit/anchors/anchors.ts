@@ -48,12 +48,13 @@ export class Anchors {
     const claims = claimsOf(checkpoint.note);
     // Every later checkpoint with a true time would contradict it.
     if (claims && isAhead(claims, Date.now()))
-      throw new Error(`the server dates its checkpoint in the future: ${claims.sealedAt}. Compare the clocks`);
+      throw new Error(
+        `the server dates its checkpoint in the future: ${claims.sealedAt}. Compare the clocks`,
+      );
     const note = (await checkpoint.cosign?.()) ?? checkpoint.note;
     const isNew = await this.store.create(organizationId, size, note);
     // Another process may have stored a checkpoint first, possibly of a different history.
-    if (!isNew)
-      return (await alarmOf(await this.readOne(organizationId, size), checkpoint)) ?? { isNew };
+    if (!isNew) return (await alarmOf(await this.readOne(organizationId, size), checkpoint)) ?? { isNew };
     this.last.set(organizationId, { size, root, note });
     return { isNew };
   }
