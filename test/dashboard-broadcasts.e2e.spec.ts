@@ -325,6 +325,14 @@ it('blocks to insert are listed, and each can be used in an email to signers', a
   }
 });
 
+it('the preview shows images of other servers, and loads nothing else from them', async () => {
+  const { headers } = await owner.get(at(`broadcasts/${await draft()}/mail`));
+  expect(headers.get('referrer-policy')).toBe('no-referrer');
+  expect(headers.get('content-security-policy')).toBe(
+    "default-src 'none'; img-src http: https:; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
+  );
+});
+
 describe('recipients', () => {
   it('are shown with translated details, and unchanged responses of mail servers', async () => {
     const broadcastId = await sendingTo(3);
@@ -434,7 +442,7 @@ describe('the audience of a broadcast', () => {
       `Recipients Lists: ${name} Tags: 1 deleted Except signers of: Save the river Only in this country: Austria`,
     );
     expect(wordsOf(await getInGerman(`broadcasts/${await to({ all: true })}`))).toContain(
-      'Empfänger Alle, die E-Mails abonniert haben',
+      'Empfänger Alle, die E‑Mails abonniert haben',
     );
   });
 

@@ -263,8 +263,8 @@ describe('failed lines', () => {
       const german = await resultAt(path, editor.at(api.origin, 'de'), de);
       expect(german.wrong.map(([, , why]) => why)).toEqual([
         de.contacts.imports.taken,
-        `E-Mail-Adresse: ${faultIn(de.faults, 'is required')}`,
-        `E-Mail-Adresse: ${faultIn(de.faults, 'must be an email address')}`,
+        `E‑Mail-Adresse: ${faultIn(de.faults, 'is required')}`,
+        `E‑Mail-Adresse: ${faultIn(de.faults, 'must be an email address')}`,
         `Abonniert: ${faultIn(de.faults, NO_STATUS)}; Vorname: ${faultIn(de.faults, 'must have at most 200 characters')}`,
         de.contacts.imports.overlong,
       ]);

@@ -32,20 +32,28 @@ async function person(fields: object = {}): Promise<Person> {
   return { contactId, email };
 }
 
-/** Asks everyone who has not signed yet. @returns the path of the link that this person received. */
-async function linkFor({ petitionId }: PetitionPage, { email }: Person): Promise<string> {
+/** Asks everyone who has not signed yet. @returns the id of the broadcast. */
+async function ask({ petitionId }: PetitionPage): Promise<string> {
   const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
     name: `Sign, ${newId()}`,
     content: '[Sign]({{ petition.signUrl }})',
     audience: { all: true, excludePetitionIds: [petitionId] },
   });
   await call(client, 'broadcast.send-broadcast', { broadcastId });
+  return broadcastId;
+}
+
+/** Asks everyone who has not signed yet. @returns the paths of the links that these people received. */
+async function linksFor(page: PetitionPage, ...asked: Person[]): Promise<string[]> {
+  const broadcastId = await ask(page);
   await eventually(async () => {
     const { status } = (await client.get('broadcast.get-broadcast', { broadcastId })).body.data;
-    expect([status, people.mailsTo(email).length]).toEqual(['SENT', 1]);
+    const mails = asked.map(({ email }) => people.mailsTo(email).length);
+    expect([status, mails]).toEqual(['SENT', asked.map(() => 1)]);
   });
-  return linkIn(people.mailsTo(email)[0]!, 'sign');
+  return asked.map(({ email }) => linkIn(people.mailsTo(email)[0]!, 'sign'));
 }
+const linkFor = async (page: PetitionPage, one: Person) => (await linksFor(page, one))[0]!;
 
 const signatures = async ({ petitionId }: PetitionPage) =>
   (await client.get('petition.list-signatures', { petitionId })).body.data;
@@ -154,6 +162,21 @@ describe('leads to the usual form and signs nothing', () => {
     expect(await signatures(page)).toEqual([]);
   });
 
+  it('if the broadcast was cancelled and then deleted', async () => {
+    const page = await people.petition({}, client);
+    const [ada, unreachable] = [await person(), await person()];
+    await people.mail.behave({ dreads: unreachable.email });
+    const broadcastId = await ask(page);
+    await eventually(() => expect(people.mailsTo(ada.email)).toHaveLength(1));
+    await call(client, 'broadcast.cancel-broadcast', { broadcastId });
+    await people.mail.behave({});
+    const link = linkIn(people.mailsTo(ada.email)[0]!, 'sign');
+    expect((await people.get(link)).text).toContain(BUTTON);
+    await client.delete('broadcast.delete-broadcast', { broadcastId });
+    await leads(link, page.path);
+    expect(await signatures(page)).toEqual([]);
+  });
+
   it('if the petition is closed; once it is deleted, the page does not exist', async () => {
     const page = await people.petition({}, client);
     const link = await linkFor(page, await person());
@@ -184,6 +207,44 @@ it('signs for the contact that the recipient was merged into, and for suppressed
     contact: { email: kept.email },
   });
   expect(await signatures(page)).toMatchObject([{ id: signatureId }]);
+});
+
+it('counts one signature if two contacts sign on two instances while they are merged, and none if they are erased then', async () => {
+  const page = await people.petition({}, client);
+  const [ada, kept, gone] = [await person(), await person(), await person()];
+  const [first, second, third] = (await linksFor(page, ada, kept, gone)) as [string, string, string];
+  const press = (link: string, at: number) => people.post(link, {}, { at });
+  await Promise.all([
+    ...[press(first, 0), press(second, 1), press(second, 0), press(first, 1)],
+    call(client, 'contact.merge-contacts', { contactId: kept.contactId, otherIds: [ada.contactId] }),
+    ...[
+      press(third, 1),
+      client.delete('contact.delete-contact', { contactId: gone.contactId }),
+      press(third, 0),
+    ],
+  ]);
+  await Promise.all([press(first, 1), press(second, 0), press(third, 0)]);
+  expect(await signatures(page)).toMatchObject([{ contactId: kept.contactId }]);
+  const { petitionId } = page;
+  expect((await client.get('petition.get-petition', { petitionId })).body.data.signatures).toBe(1);
+  expect((await people.get(third)).location).toBe(page.path);
+});
+
+it('leaves an invalidated signature invalid, and signs again after it was removed', async () => {
+  const page = await people.petition({}, client);
+  const { petitionId } = page;
+  const ada = await person();
+  const link = await linkFor(page, ada);
+  const counted = async () =>
+    (await client.get('petition.get-petition', { petitionId })).body.data.signatures as number;
+  await people.post(link, {});
+  const [{ id }] = await signatures(page);
+  await call(client, 'petition.invalidate-signatures', { petitionId, signatureIds: [id] });
+  await people.post(link, {});
+  expect([await counted(), await signatures(page)]).toMatchObject([0, [{ id }]]);
+  await client.delete('petition.remove-signature', { petitionId, contactId: ada.contactId });
+  await people.post(link, {});
+  expect(await counted()).toBe(1);
 });
 
 it('counts clicks on links that are the same for everyone, once per network, and leads nowhere else', async () => {

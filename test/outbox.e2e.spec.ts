@@ -240,7 +240,7 @@ describe('requesting a sign-in link without a mail server', () => {
 
   it('is explained in German too', async () => {
     const { text } = await ask(new Visitor(api.origin, 'de'), newAddress());
-    expect(text).toContain('schreibt E-Mails in den Ordner');
+    expect(text).toContain('schreibt E‑Mails in den Ordner');
   });
 
   it('points to the inbox if there is a mail server', async () => {

@@ -38,7 +38,7 @@ progress::-moz-progress-bar{background:var(--accent);border-radius:1rem}
 fieldset{min-width:0;margin:0 0 var(--space-4);padding:0;border:0}legend{padding:0;font-weight:600}
 .field{margin:0 0 var(--space-3)}
 .field label,.check label,legend{display:block;margin:0 0 var(--space-1);font-weight:600}
-.optional{color:var(--quiet);font-size:var(--text-1);font-weight:400}
+.optional{color:var(--quiet);font-size:var(--text-1);font-weight:400;line-height:1}
 .hint{margin:0 0 var(--space-1);color:var(--quiet);font-size:var(--text-1)}
 input:not([type=checkbox]),textarea{display:block;width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
 select{display:block;max-width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}

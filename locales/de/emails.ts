@@ -7,7 +7,7 @@ export const emails: EmailWords = {
       `Guten Tag,\n\nSie wurden eingeladen, an den Kampagnen von ${organization} mitzuarbeiten.`,
     button: 'Einladung annehmen',
     deadline: (days) => `Der Link ist ${days} Tage gültig und kann nur einmal verwendet werden.`,
-    ignore: 'Wenn Sie keine Einladung erwartet haben, können Sie diese E-Mail ignorieren.',
+    ignore: 'Wenn Sie keine Einladung erwartet haben, können Sie diese E‑Mail ignorieren.',
   },
   signIn: {
     subject: 'Ihr Anmeldelink',
@@ -15,7 +15,7 @@ export const emails: EmailWords = {
     button: 'Anmelden',
     deadline: (minutes) => `Der Link ist ${minutes} Minuten gültig und kann nur einmal verwendet werden.`,
     ignore:
-      'Wenn Sie diesen Link nicht angefordert haben, können Sie diese E-Mail ignorieren. Ohne den Link kann sich niemand anmelden.',
+      'Wenn Sie diesen Link nicht angefordert haben, können Sie diese E‑Mail ignorieren. Ohne den Link kann sich niemand anmelden.',
   },
   confirmation: {
     subject: (petition) => `Bitte bestätigen Sie Ihre Unterschrift: ${petition}`,
@@ -26,7 +26,7 @@ export const emails: EmailWords = {
     deadline: (days) =>
       `Der Link ist ${days} Tage gültig. Wenn Sie bis dahin nicht bestätigen, werden Ihre Daten gelöscht.`,
     ignore:
-      'Wenn Sie nicht unterschrieben haben, können Sie diese E-Mail ignorieren. Ohne Ihre Bestätigung wird nichts gespeichert.',
+      'Wenn Sie nicht unterschrieben haben, können Sie diese E‑Mail ignorieren. Ohne Ihre Bestätigung wird nichts gespeichert.',
     already: {
       subject: (petition) => `Sie haben bereits unterschrieben: ${petition}`,
       text: (petition) =>
@@ -40,7 +40,7 @@ export const emails: EmailWords = {
       `Sie haben sich über „${form}“ bei ${organization} angemeldet. Ihre Anmeldung gilt, sobald Sie sie bestätigen:`,
     button: 'Anmeldung bestätigen',
     ignore:
-      'Wenn Sie sich nicht angemeldet haben, können Sie diese E-Mail ignorieren. Ohne Ihre Bestätigung wird nichts gespeichert.',
+      'Wenn Sie sich nicht angemeldet haben, können Sie diese E‑Mail ignorieren. Ohne Ihre Bestätigung wird nichts gespeichert.',
   },
   disabledWebhook: {
     subject: (organization) => `Ein Webhook von ${organization} wurde deaktiviert`,
@@ -55,7 +55,7 @@ Der Webhook wurde deshalb deaktiviert. Es gehen keine Ereignisse verloren. Die A
 `,
   },
   broadcastFooter: {
-    why: (organization) => `Sie erhalten diese E-Mail, weil Sie mit ${organization} in Kontakt stehen.`,
+    why: (organization) => `Sie erhalten diese E‑Mail, weil Sie mit ${organization} in Kontakt stehen.`,
     unsubscribe: 'Abmelden',
   },
 };

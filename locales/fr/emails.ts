@@ -6,7 +6,7 @@ export const emails: EmailWords = {
     text: (organization) => `Bonjour,\n\n${organization} vous invite à participer à ses campagnes.`,
     button: 'Accepter l’invitation',
     deadline: (days) => `Le lien est valable ${days} jours et ne peut être utilisé qu’une seule fois.`,
-    ignore: 'Si vous n’attendiez pas cette invitation, ignorez cet e-mail.',
+    ignore: 'Si vous n’attendiez pas cette invitation, ignorez cet e‑mail.',
   },
   signIn: {
     subject: 'Votre lien de connexion',
@@ -15,7 +15,7 @@ export const emails: EmailWords = {
     deadline: (minutes) =>
       `Le lien est valable ${minutes} minutes et ne peut être utilisé qu’une seule fois.`,
     ignore:
-      'Si vous n’avez pas demandé ce lien, ignorez cet e-mail. Sans ce lien, personne ne peut se connecter.',
+      'Si vous n’avez pas demandé ce lien, ignorez cet e‑mail. Sans ce lien, personne ne peut se connecter.',
   },
   confirmation: {
     subject: (petition) => `Confirmez votre signature : ${petition}`,
@@ -26,7 +26,7 @@ export const emails: EmailWords = {
     deadline: (days) =>
       `Le lien est valable ${days} jours. Sans confirmation de votre part dans ce délai, vos données seront supprimées.`,
     ignore:
-      'Si vous n’avez pas signé cette pétition, ignorez cet e-mail. Sans votre confirmation, rien n’est conservé.',
+      'Si vous n’avez pas signé cette pétition, ignorez cet e‑mail. Sans votre confirmation, rien n’est conservé.',
     already: {
       subject: (petition) => `Vous avez déjà signé : ${petition}`,
       text: (petition) =>
@@ -40,7 +40,7 @@ export const emails: EmailWords = {
       `Vous avez rempli le formulaire « ${form} », proposé par ${organization}. Votre inscription prendra effet dès que vous l’aurez confirmée :`,
     button: 'Confirmer mon inscription',
     ignore:
-      'Si vous n’avez pas rempli ce formulaire, ignorez cet e-mail. Sans votre confirmation, rien n’est conservé.',
+      'Si vous n’avez pas rempli ce formulaire, ignorez cet e‑mail. Sans votre confirmation, rien n’est conservé.',
   },
   disabledWebhook: {
     subject: (organization) => `Webhook désactivé : ${organization}`,
@@ -55,7 +55,7 @@ Le webhook a donc été désactivé. Aucun événement n’est perdu. Pour consu
 `,
   },
   broadcastFooter: {
-    why: (organization) => `Vous recevez cet e-mail car vous êtes en contact avec ${organization}.`,
+    why: (organization) => `Vous recevez cet e‑mail car vous êtes en contact avec ${organization}.`,
     unsubscribe: 'Se désabonner',
   },
 };

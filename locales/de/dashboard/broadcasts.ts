@@ -2,11 +2,11 @@ import { counted } from '#libs/pages';
 import { type broadcasts as en } from '../../en/dashboard/broadcasts.js';
 
 export const broadcasts: typeof en = {
-  title: 'E-Mails',
+  title: 'E‑Mails',
   text: 'Schreiben Sie Ihren Unterstützerinnen und Unterstützern.',
   none: {
-    title: 'Noch keine E-Mails',
-    text: 'Schreiben Sie Ihre erste E-Mail. Bevor etwas gesendet wird, sehen Sie, wer sie bekommt.',
+    title: 'Noch keine E‑Mails',
+    text: 'Schreiben Sie Ihre erste E‑Mail. Bevor etwas gesendet wird, sehen Sie, wer sie bekommt.',
   },
   search: 'Name',
   statuses: {
@@ -17,19 +17,19 @@ export const broadcasts: typeof en = {
     SENT: 'Gesendet',
     CANCELLED: 'Abgebrochen',
   },
-  add: 'Neue E-Mail',
+  add: 'Neue E‑Mail',
   edit: 'Bearbeiten',
   fields: {
     countClicks: 'Klicks auf Links zählen, ohne festzuhalten, wer klickt',
     name: 'Interner Name',
-    nameHint: 'Unter diesem Namen findet Ihr Team die E-Mail in der Liste. Ohne Angabe gilt der Betreff.',
+    nameHint: 'Unter diesem Namen findet Ihr Team die E‑Mail in der Liste. Ohne Angabe gilt der Betreff.',
     subject: 'Betreff',
     preheader: 'Vorschautext',
     preheaderHint: 'Erscheint im Posteingang neben dem Betreff.',
     content: 'Nachricht',
     contentHint:
       'In Markdown. {{ contact.firstName | default: "zusammen" }} fügt den Vornamen ein, oder „zusammen“, wenn er nicht bekannt ist. Weitere Felder finden Sie unter der Nachricht.',
-    all: 'An alle senden, die E-Mails abonniert haben',
+    all: 'An alle senden, die E‑Mails abonniert haben',
     sendTo: {
       list: 'An diese Listen senden',
       petition: 'An Unterzeichnende dieser Petitionen senden',
@@ -67,7 +67,7 @@ export const broadcasts: typeof en = {
     somebody: 'zusammen',
     signButton: 'Unterschreiben-Button',
     share: 'Links zum Teilen',
-    mail: 'E-Mail',
+    mail: 'E‑Mail',
     button: 'Button',
     image: 'Bild',
     divider: 'Trennlinie',
@@ -84,15 +84,15 @@ export const broadcasts: typeof en = {
   anybody: 'Beliebige Person',
   previewText: 'Nur-Text-Version',
   large: (kilobytes) =>
-    `Diese E-Mail ist ${kilobytes} KB groß. Gmail blendet alles nach 102 KB aus, auch den Abmeldelink. Kürzen Sie sie.`,
-  frame: 'Vorschau der E-Mail',
+    `Diese E‑Mail ist ${kilobytes} KB groß. Gmail blendet alles nach 102 KB aus, auch den Abmeldelink. Kürzen Sie sie.`,
+  frame: 'Vorschau der E‑Mail',
   audience: {
     title: 'Empfänger',
-    total: (n) => `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E-Mail.`,
-    nobody: 'Noch keine Empfänger. Bearbeiten Sie die E-Mail und wählen Sie Empfänger aus.',
+    total: (n) => `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E‑Mail.`,
+    nobody: 'Noch keine Empfänger. Bearbeiten Sie die E‑Mail und wählen Sie Empfänger aus.',
     nobodyThere: 'Noch keine Empfänger. Ihre Auswahl enthält keine Kontakte.',
     nobodyLeft: 'Keine Empfänger. Alle gewählten Personen sind ausgeschlossen.',
-    all: 'Alle, die E-Mails abonniert haben',
+    all: 'Alle, die E‑Mails abonniert haben',
     chosenBy: { list: 'Listen', petition: 'Unterzeichnende von', tag: 'Tags', segment: 'Segmente' },
     excludedBy: {
       list: 'Ohne die Listen',
@@ -106,18 +106,18 @@ export const broadcasts: typeof en = {
     why: 'Gründe für den Ausschluss',
     people: 'Personen',
     excluded: {
-      duplicate: 'Mehrfach ausgewählt (bekommt die E-Mail einmal)',
+      duplicate: 'Mehrfach ausgewählt (bekommt die E‑Mail einmal)',
       unknown: 'Ist kein Kontakt mehr',
       excluded: 'Von Ihnen ausgeschlossen',
       filtered: 'Wohnt in einem anderen Land oder Ort',
-      unsubscribed: 'Hat keine E-Mails abonniert',
-      withoutAddress: 'Keine E-Mail-Adresse',
+      unsubscribed: 'Hat keine E‑Mails abonniert',
+      withoutAddress: 'Keine E‑Mail-Adresse',
       suppressed: 'Gesperrte Adresse',
     },
   },
   test: {
     title: 'Testmail senden',
-    text: 'Senden Sie die E-Mail zuerst an sich selbst. So sehen Sie, was andere sehen werden.',
+    text: 'Senden Sie die E‑Mail zuerst an sich selbst. So sehen Sie, was andere sehen werden.',
     to: 'An diese Adresse senden',
     button: 'Testmail senden',
     failed: (why) => `Die Testmail wurde nicht gesendet: ${why}`,
@@ -126,7 +126,7 @@ export const broadcasts: typeof en = {
     title: 'Senden',
     link: 'Senden …',
     text: (n) =>
-      `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E-Mail. Das lässt sich nicht rückgängig machen.`,
+      `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E‑Mail. Das lässt sich nicht rückgängig machen.`,
     when: 'Wann?',
     whenHint: 'Uhrzeit in UTC. Leer lassen, um jetzt zu senden.',
     zone: 'Uhrzeit in UTC.',
@@ -149,12 +149,12 @@ export const broadcasts: typeof en = {
     retrying: {
       failed: (many) =>
         many === 1
-          ? 'Eine E-Mail ist fehlgeschlagen. Sie wird erneut gesendet.'
-          : `${many} E-Mails sind fehlgeschlagen. Sie werden erneut gesendet.`,
+          ? 'Eine E‑Mail ist fehlgeschlagen. Sie wird erneut gesendet.'
+          : `${many} E‑Mails sind fehlgeschlagen. Sie werden erneut gesendet.`,
       inDoubt: (many) =>
         many === 1
-          ? 'Eine Person hat die E-Mail vielleicht schon und bekäme sie zweimal. Das lässt sich nicht rückgängig machen.'
-          : `${many} Personen haben die E-Mail vielleicht schon und bekämen sie zweimal. Das lässt sich nicht rückgängig machen.`,
+          ? 'Eine Person hat die E‑Mail vielleicht schon und bekäme sie zweimal. Das lässt sich nicht rückgängig machen.'
+          : `${many} Personen haben die E‑Mail vielleicht schon und bekämen sie zweimal. Das lässt sich nicht rückgängig machen.`,
       button: (many) => (many === 1 ? 'Erneut an eine Person senden' : `Erneut an ${many} Personen senden`),
       nobody: 'Es gibt keine Empfänger mehr, an die erneut gesendet werden kann.',
     },
@@ -163,7 +163,7 @@ export const broadcasts: typeof en = {
   delete: 'Löschen',
   deleting: {
     title: (name) => `„${name}“ löschen?`,
-    text: 'Das lässt sich nicht rückgängig machen. Bereits gesendete E-Mails sind davon nicht betroffen.',
+    text: 'Das lässt sich nicht rückgängig machen. Bereits gesendete E‑Mails sind davon nicht betroffen.',
     button: (name) => `„${name}“ löschen`,
   },
   progress: 'Bearbeitet',
@@ -179,7 +179,7 @@ export const broadcasts: typeof en = {
     unsubscribed: 'Abgemeldet',
   },
   untracked:
-    'Öffnungen und Klicks wurden bei dieser E-Mail nicht gezählt. Um Öffnungen zu zählen, wäre ein verstecktes Bild nötig, das verrät, was jede Person liest. Außerdem verfälschen E-Mail-Programme die Zahlen.',
+    'Öffnungen und Klicks wurden bei dieser E‑Mail nicht gezählt. Um Öffnungen zu zählen, wäre ein verstecktes Bild nötig, das verrät, was jede Person liest. Außerdem verfälschen E‑Mail-Programme die Zahlen.',
   clicks: {
     title: 'Klicks',
     link: 'Link',
@@ -208,7 +208,7 @@ export const broadcasts: typeof en = {
     },
     details: {
       died: 'Der Server wurde beendet, bevor das Ergebnis gespeichert war.',
-      failed: 'Beim Senden der E-Mail ist ein Fehler aufgetreten.',
+      failed: 'Beim Senden der E‑Mail ist ein Fehler aufgetreten.',
       cancelled: 'Der Versand wurde abgebrochen.',
       erased: 'Der Kontakt wurde gelöscht.',
       unsubscribed: 'Der Kontakt hat sich abgemeldet.',
@@ -217,15 +217,15 @@ export const broadcasts: typeof en = {
     gone: 'Gelöschter Kontakt',
   },
   done: {
-    created: 'Entwurf gespeichert. Prüfen Sie Vorschau und Empfänger, dann senden Sie die E-Mail.',
-    changed: 'E-Mail gespeichert.',
+    created: 'Entwurf gespeichert. Prüfen Sie Vorschau und Empfänger, dann senden Sie die E‑Mail.',
+    changed: 'E‑Mail gespeichert.',
     tested: 'Testmail gesendet.',
     sent: 'Der Versand hat begonnen.',
-    scheduled: 'E-Mail geplant.',
+    scheduled: 'E‑Mail geplant.',
     paused: 'Versand angehalten.',
     resumed: 'Versand fortgesetzt.',
     cancelled: 'Versand abgebrochen.',
-    retried: 'Die E-Mails werden erneut gesendet.',
-    deleted: 'E-Mail gelöscht.',
+    retried: 'Die E‑Mails werden erneut gesendet.',
+    deleted: 'E‑Mail gelöscht.',
   },
 };

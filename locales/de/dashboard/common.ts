@@ -39,7 +39,7 @@ export const common: typeof en = {
   groups: {
     campaigns: 'Kampagnen',
     people: 'Menschen',
-    email: 'E-Mail',
+    email: 'E‑Mail',
     settings: 'Einstellungen',
   },
   sections: {
@@ -52,7 +52,7 @@ export const common: typeof en = {
     tags: 'Tags',
     customFields: 'Eigene Felder',
     segments: 'Segmente',
-    broadcasts: 'E-Mails',
+    broadcasts: 'E‑Mails',
     suppressions: 'Gesperrte Adressen',
     posts: 'Beiträge',
     images: 'Bilder',
@@ -66,7 +66,7 @@ export const common: typeof en = {
     history: 'Verlauf',
     systemStatus: 'Systemstatus',
   },
-  email: 'E-Mail-Adresse',
+  email: 'E‑Mail-Adresse',
   role: 'Rolle',
   since: 'Hinzugefügt',
   until: 'Läuft ab',
@@ -81,7 +81,7 @@ export const common: typeof en = {
   search: 'Suchen',
   searching: {
     title: 'Suche',
-    text: 'Finden Sie Kontakte, Petitionen, E-Mails, Beiträge, Anmeldeformulare, Segmente und Seiten nach ihrem Namen.',
+    text: 'Finden Sie Kontakte, Petitionen, E‑Mails, Beiträge, Anmeldeformulare, Segmente und Seiten nach ihrem Namen.',
     all: (section: string) => `Alle Ergebnisse: ${section}`,
   },
   all: 'Alle',
@@ -126,7 +126,7 @@ export const common: typeof en = {
     ADMIN: { name: 'Administrator·in', may: 'Voller Zugriff, außer auf die Verwaltung von Inhaber·innen' },
     EDITOR: {
       name: 'Redaktion',
-      may: 'Kann Kontakte, Petitionen, Beiträge, Listen, Bilder und E-Mails bearbeiten',
+      may: 'Kann Kontakte, Petitionen, Beiträge, Listen, Bilder und E‑Mails bearbeiten',
     },
     VIEWER: { name: 'Leser·in', may: 'Kann alles ansehen, was die Redaktion bearbeiten kann' },
     AUDITOR: { name: 'Prüfer·in', may: 'Kann den Verlauf prüfen' },
@@ -134,7 +134,7 @@ export const common: typeof en = {
   faults: {
     required: 'Pflichtfeld',
     tooLong: (most: string) => `Höchstens ${most} Zeichen`,
-    email: 'Geben Sie eine E-Mail-Adresse ein, zum Beispiel name@example.org',
+    email: 'Geben Sie eine E‑Mail-Adresse ein, zum Beispiel name@example.org',
     webAddress: 'Geben Sie eine Adresse ein, die mit https:// beginnt',
     publicAddress: 'Geben Sie eine öffentliche Internetadresse ein, die mit https:// beginnt',
     asciiAddress: 'Vor dem @ sind Umlaute und Akzente nicht möglich',
@@ -155,13 +155,13 @@ export const common: typeof en = {
     time: 'Geben Sie Datum und Uhrzeit ein',
     future: 'Wählen Sie einen Zeitpunkt in der Zukunft',
     sameColumn: 'Diesem Feld ist schon eine andere Spalte zugeordnet',
-    noAddresses: 'Ordnen Sie eine Spalte der E-Mail-Adresse zu',
+    noAddresses: 'Ordnen Sie eine Spalte der E‑Mail-Adresse zu',
     yesOrNo: 'Geben Sie ja oder nein ein',
     tooMany: (most: string) => `Höchstens ${most} Namen`,
     names: 'Geben Sie kurze Namen mit jeweils höchstens 200 Zeichen ein',
     excelFile:
-      'Das ist eine Excel-Datei. Öffnen Sie sie, wählen Sie „Speichern unter“ und „CSV UTF-8“ und laden Sie diese Datei hoch',
-    noHeader: 'Die erste Zeile muss die Spaltennamen enthalten, enthält aber eine E-Mail-Adresse',
+      'Das ist eine Excel-Datei. Öffnen Sie sie, wählen Sie „Speichern unter“ und „CSV UTF‑8“ und laden Sie diese Datei hoch',
+    noHeader: 'Die erste Zeile muss die Spaltennamen enthalten, enthält aber eine E‑Mail-Adresse',
     noFirstRow: 'Die erste Zeile ist nicht lesbar. Sie muss die Spaltennamen enthalten',
     noStatus: 'Geben Sie ja, nein oder einen Status wie abonniert, abgemeldet oder unzustellbar ein',
     unclearTime: 'Geben Sie ein eindeutiges Datum ein, zum Beispiel 2024-05-31 oder 31.05.2024 14:30',
@@ -170,7 +170,7 @@ export const common: typeof en = {
     unconfirmed: 'Nur bestätigte Unterschriften werden importiert',
     ipAddress: 'Geben Sie eine IP-Adresse ein, zum Beispiel 203.0.113.7',
     optOutColumn:
-      'Diese Spalte nennt vielleicht Personen, die keine E-Mails bekommen dürfen. Wählen Sie ihre Bedeutung',
+      'Diese Spalte nennt vielleicht Personen, die keine E‑Mails bekommen dürfen. Wählen Sie ihre Bedeutung',
     noTable: 'Diese Datei ist keine Tabelle. Speichern Sie sie als CSV',
     tooWide: 'Diese Tabelle hat mehr als 200 Spalten. Entfernen Sie die, die Sie nicht brauchen',
     noLines: 'Unter den Spaltennamen stehen keine Zeilen',
@@ -189,7 +189,7 @@ export const common: typeof en = {
     noSender: 'Ihre Organisation hat noch keine Absenderadresse. Tragen Sie sie unter „Organisation“ ein',
     noPostalAddress:
       'Ihre Organisation hat noch keine Postanschrift. Tragen Sie sie unter „Organisation“ ein',
-    nobody: 'Niemand würde diese E-Mail bekommen. Unter „Empfänger“ sehen Sie, warum',
+    nobody: 'Niemand würde diese E‑Mail bekommen. Unter „Empfänger“ sehen Sie, warum',
     mergeField: (fields: string, known: string) => `Unbekanntes Feld: ${fields}. Verfügbare Felder: ${known}`,
     templateUnclosed: (what: string, line: string) =>
       `„${what}“ in Zeile ${line} ist nicht geschlossen. Prüfen Sie die Klammern {{ … }} und {% … %}`,
@@ -197,12 +197,12 @@ export const common: typeof en = {
       `{% ${tag} %} in Zeile ${line} gibt es nicht, oder der öffnende Teil fehlt`,
     templateFilter: (filter: string, line: string) =>
       `Den Filter „| ${filter}“ in Zeile ${line} gibt es nicht`,
-    templateTooLong: 'Diese E-Mail zu erstellen dauert zu lange. Verwenden Sie weniger {% for … %}-Schleifen',
+    templateTooLong: 'Diese E‑Mail zu erstellen dauert zu lange. Verwenden Sie weniger {% for … %}-Schleifen',
     templateTooMuch: (most: number) =>
       `Die Nachricht hat mehr als ${formatNumber('de-DE', most)} Felder oder Formatierungen einer Art. Kürzen Sie sie`,
     templateLine: (line: string) => `Der Ausdruck in Klammern in Zeile ${line} ist ungültig`,
     template: 'Der Ausdruck in Klammern ist ungültig',
-    noRecord: 'Es gibt keine Liste, kein Tag, keine Petition und keine E-Mail mit diesem Namen',
+    noRecord: 'Es gibt keine Liste, kein Tag, keine Petition und keine E‑Mail mit diesem Namen',
     sealed: 'Dieses Feld ist verschlüsselt. Dafür gibt es nur „ist ausgefüllt“ und „ist nicht ausgefüllt“',
     noContact: 'Kein Kontakt hat diese Adresse. Legen Sie den Kontakt zuerst an',
     other: (why: string) => `Ungültige Eingabe (${why})`,
@@ -212,7 +212,7 @@ export const common: typeof en = {
   },
   reasons: {
     MERGED: 'Dieser Kontakt wurde mit einem anderen zusammengeführt.',
-    EMAIL_TAKEN: 'Ein anderer Kontakt hat diese E-Mail-Adresse.',
+    EMAIL_TAKEN: 'Ein anderer Kontakt hat diese E‑Mail-Adresse.',
     PETITION_NOT_PUBLISHED: 'Diese Petition ist ein Entwurf. Veröffentlichen Sie sie zuerst.',
     NO_PUBLIC_COMMENT: 'Diese Unterschrift hat keinen öffentlichen Kommentar.',
     PETITION_CLOSED: 'Diese Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',
@@ -223,12 +223,12 @@ export const common: typeof en = {
     POST_NOT_PUBLISHED:
       'Dieser Beitrag ist ein Entwurf. Veröffentlichen Sie ihn zuerst oder löschen Sie ihn.',
     BROADCAST_BEGUN:
-      'Das ist beim jetzigen Status der E-Mail nicht möglich. Auf ihrer Seite sehen Sie, was möglich ist.',
-    BROADCAST_NOT_SENDING: 'Diese E-Mail wird gerade nicht gesendet.',
-    NO_THANK_YOU_MAIL: 'Diese Petition hat noch keine Dankes-E-Mail. Schreiben Sie zuerst eine.',
-    BROADCAST_NOT_READY: 'Diese E-Mail kann noch nicht gesendet werden.',
+      'Das ist beim jetzigen Status der E‑Mail nicht möglich. Auf ihrer Seite sehen Sie, was möglich ist.',
+    BROADCAST_NOT_SENDING: 'Diese E‑Mail wird gerade nicht gesendet.',
+    NO_THANK_YOU_MAIL: 'Diese Petition hat noch keine Dankes-E‑Mail. Schreiben Sie zuerst eine.',
+    BROADCAST_NOT_READY: 'Diese E‑Mail kann noch nicht gesendet werden.',
     RECIPIENTS_DELETED:
-      'Die Empfängerliste dieser älteren E-Mail wurde gelöscht. Die Zahlen bleiben erhalten.',
+      'Die Empfängerliste dieser älteren E‑Mail wurde gelöscht. Die Zahlen bleiben erhalten.',
     SLUG_TAKEN:
       'Diese Adresse gehört zu einer anderen Seite oder gehörte im letzten Jahr zu einer. Wählen Sie eine andere.',
     KEY_ENDED: 'Dieser Schlüssel wurde widerrufen oder ist abgelaufen. Legen Sie einen neuen an.',
@@ -276,7 +276,7 @@ export const common: typeof en = {
   },
   signIn: {
     title: 'Anmelden',
-    text: 'Wir schicken Ihnen einen Anmeldelink per E-Mail. Ein Passwort brauchen Sie nicht.',
+    text: 'Wir schicken Ihnen einen Anmeldelink per E‑Mail. Ein Passwort brauchen Sie nicht.',
     written:
       'Sie melden sich mit einem Link statt mit einem Passwort an. Dieser Server ist mit keinem Mailserver verbunden und schreibt den Link deshalb in eine Datei.',
     hint: 'Die Adresse, mit der Sie eingeladen wurden.',
@@ -290,14 +290,14 @@ export const common: typeof en = {
     hint: 'Nach ein paar Minuten noch nichts da? Sehen Sie im Spam-Ordner nach oder fragen Sie die Person, die Sie eingeladen hat.',
   },
   written: {
-    title: 'Dieser Server verschickt keine E-Mails',
+    title: 'Dieser Server verschickt keine E‑Mails',
     text: (minutes) =>
-      `Er schreibt E-Mails in den Ordner „mail“ seines Datenverzeichnisses (DATA_DIR). Wenn Sie mit dieser Adresse eingeladen wurden, liegt dort gleich eine E-Mail mit einem Anmeldelink. Er gilt ${minutes} Minuten.`,
+      `Er schreibt E‑Mails in den Ordner „mail“ seines Datenverzeichnisses (DATA_DIR). Wenn Sie mit dieser Adresse eingeladen wurden, liegt dort gleich eine E‑Mail mit einem Anmeldelink. Er gilt ${minutes} Minuten.`,
     elsewhere: 'Fragen Sie die Person, die diesen Server betreibt, nach dem Link.',
     folder: (folder) =>
-      `Sie sind auf dem Server selbst. Der Ordner ist ${folder}. Öffnen Sie dort oder in einem Unterordner die neueste .eml-Datei mit einem E-Mail-Programm und folgen Sie dem Link.`,
+      `Sie sind auf dem Server selbst. Der Ordner ist ${folder}. Öffnen Sie dort oder in einem Unterordner die neueste .eml-Datei mit einem E‑Mail-Programm und folgen Sie dem Link.`,
     command:
-      'Oder lassen Sie sich einen Anmeldelink ausgeben, mit der ID Ihrer Organisation und Ihrer E-Mail-Adresse:',
+      'Oder lassen Sie sich einen Anmeldelink ausgeben, mit der ID Ihrer Organisation und Ihrer E‑Mail-Adresse:',
   },
   enter: {
     title: 'Anmelden',
@@ -312,7 +312,7 @@ export const common: typeof en = {
   organizations: { title: 'Ihre Organisationen', text: 'In welcher Organisation möchten Sie arbeiten?' },
   nowhere: {
     title: 'Sie gehören zu keiner Organisation',
-    text: 'Bitten Sie ein Mitglied der Organisation um eine Einladung. Öffnen Sie dann den Link in der E-Mail.',
+    text: 'Bitten Sie ein Mitglied der Organisation um eine Einladung. Öffnen Sie dann den Link in der E‑Mail.',
   },
   insecure: {
     title: 'Diese Verbindung ist nicht sicher',
@@ -334,7 +334,7 @@ export const common: typeof en = {
   },
   passkeys: {
     title: 'Passkeys',
-    text: 'Mit einem Passkey melden Sie sich per Fingerabdruck, Gesicht oder PIN Ihres Geräts an, ganz ohne E-Mail.',
+    text: 'Mit einem Passkey melden Sie sich per Fingerabdruck, Gesicht oder PIN Ihres Geräts an, ganz ohne E‑Mail.',
     none: 'Sie haben noch keine Passkeys.',
     add: 'Passkey hinzufügen',
     made: (date) => `hinzugefügt am ${date}`,
@@ -347,7 +347,7 @@ export const common: typeof en = {
     or: 'Oder mit einem Passkey',
     refusedTitle: 'Passkey nicht akzeptiert',
     refused:
-      'Laden Sie die Anmeldeseite neu und versuchen Sie es noch einmal oder lassen Sie sich einen Anmeldelink per E-Mail schicken.',
+      'Laden Sie die Anmeldeseite neu und versuchen Sie es noch einmal oder lassen Sie sich einen Anmeldelink per E‑Mail schicken.',
     failed:
       'Ihr Gerät hat den Vorgang nicht abgeschlossen. Versuchen Sie es noch einmal oder nutzen Sie einen Anmeldelink.',
     done: {

@@ -11,7 +11,7 @@ export const contacts: typeof en = {
     title: 'Noch keine Kontakte',
     text: 'Importieren Sie eine Datei oder legen Sie den ersten Kontakt an.',
   },
-  search: 'Name oder E-Mail-Adresse',
+  search: 'Name oder E‑Mail-Adresse',
   add: 'Kontakt anlegen',
   import: 'Kontakte importieren',
   edit: 'Bearbeiten',
@@ -23,9 +23,9 @@ export const contacts: typeof en = {
   signed: 'Unterschriebene Petitionen',
   andOthers: 'und weitere',
   consents: {
-    title: 'Einwilligung in den Empfang von E-Mails',
-    yes: 'Hat in den Empfang von E-Mails eingewilligt',
-    no: 'Hat den Empfang von E-Mails abgelehnt',
+    title: 'Einwilligung in den Empfang von E‑Mails',
+    yes: 'Hat in den Empfang von E‑Mails eingewilligt',
+    no: 'Hat den Empfang von E‑Mails abgelehnt',
     source: (source) => `Quelle: ${source}`,
     ip: (address) => `IP-Adresse ${address}`,
     by: (who) => `Erfasst von: ${who}`,
@@ -40,8 +40,8 @@ export const contacts: typeof en = {
   adding: {
     title: 'Kontakt anlegen',
     button: 'Kontakt anlegen',
-    hint: 'Nur die E-Mail-Adresse ist erforderlich.',
-    subscribe: 'Diese Person hat eingewilligt, E-Mails von uns zu erhalten',
+    hint: 'Nur die E‑Mail-Adresse ist erforderlich.',
+    subscribe: 'Diese Person hat eingewilligt, E‑Mails von uns zu erhalten',
   },
   editing: { title: (name) => `${name} bearbeiten`, button: 'Kontakt speichern' },
   erasing: {
@@ -52,7 +52,7 @@ export const contacts: typeof en = {
   merging: {
     title: (name) => `Dublette mit ${name} zusammenführen`,
     hint: (name) => `${name} bleibt erhalten. Die Dublette wird gelöscht.`,
-    email: 'E-Mail-Adresse der Dublette',
+    email: 'E‑Mail-Adresse der Dublette',
     find: 'Dublette suchen',
     sure: (name, other) => `${other} mit ${name} zusammenführen?`,
     text: 'Listen, Tags, Unterschriften und Einwilligungen der Dublette gehen auf diesen Kontakt über. Ihre Angaben füllen seine leeren Felder; vorhandene Angaben bleiben. Ist einer der beiden abgemeldet, wird der Kontakt abgemeldet. Das lässt sich nicht rückgängig machen.',
@@ -67,7 +67,7 @@ export const contacts: typeof en = {
     older: 'Kontakt',
     newer: 'Mögliche Dublette',
     shared: 'Gemeinsam',
-    reasons: { NAME_AND_ZIP: 'Name und Postleitzahl', PHONE: 'Telefonnummer', EMAIL: 'E-Mail-Postfach' },
+    reasons: { NAME_AND_ZIP: 'Name und Postleitzahl', PHONE: 'Telefonnummer', EMAIL: 'E‑Mail-Postfach' },
     merge: (name) => `Mit ${name} zusammenführen`,
   },
   grouping: {
@@ -95,8 +95,8 @@ export const contacts: typeof en = {
     },
     unsubscribing: {
       open: 'Diese Kontakte abmelden',
-      title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} von E-Mails abmelden?`,
-      text: 'Sie erhalten dann keine E-Mails mehr von Ihnen. Das lässt sich nicht für alle gemeinsam rückgängig machen.',
+      title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} von E‑Mails abmelden?`,
+      text: 'Sie erhalten dann keine E‑Mails mehr von Ihnen. Das lässt sich nicht für alle gemeinsam rückgängig machen.',
       button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} abmelden`,
       tooMany: (most) =>
         `Sie können höchstens ${most} Kontakte auf einmal abmelden. Gehen Sie zurück zur Liste und grenzen Sie die Suche ein.`,
@@ -105,7 +105,7 @@ export const contacts: typeof en = {
     goingText: 'Sie können diese Seite verlassen. Die Änderung läuft im Hintergrund weiter.',
   },
   fields: {
-    email: 'E-Mail-Adresse',
+    email: 'E‑Mail-Adresse',
     firstName: 'Vorname',
     lastName: 'Nachname',
     phone: 'Telefon',
@@ -165,9 +165,9 @@ export const contacts: typeof en = {
     name: 'Ganzer Name, wird in Vor- und Nachname getrennt',
     consents: {
       subscribed: 'Abonniert: ja, nein oder ein Status',
-      optOut: 'Abgemeldet: „ja“ heißt keine E-Mails',
+      optOut: 'Abgemeldet: „ja“ heißt keine E‑Mails',
       bounced: 'Unzustellbar: „ja“ heißt, die Adresse funktioniert nicht',
-      complained: 'Als Spam gemeldet: „ja“ heißt keine E-Mails',
+      complained: 'Als Spam gemeldet: „ja“ heißt keine E‑Mails',
     },
     evidence: {
       consentTime: 'Zeitpunkt der Einwilligung',
@@ -177,7 +177,7 @@ export const contacts: typeof en = {
     signatures: {
       title: 'Unterschriften importieren',
       text: (petition) =>
-        `Laden Sie eine CSV-Datei mit Personen hoch, die „${petition}“ auf Papier oder in einem anderen System unterschrieben haben. In der ersten Zeile müssen die Spaltennamen stehen. Jede Zeile braucht eine E-Mail-Adresse. Importiert wird erst, wenn Sie die Spalten geprüft haben.`,
+        `Laden Sie eine CSV-Datei mit Personen hoch, die „${petition}“ auf Papier oder in einem anderen System unterschrieben haben. In der ersten Zeile müssen die Spaltennamen stehen. Jede Zeile braucht eine E‑Mail-Adresse. Importiert wird erst, wenn Sie die Spalten geprüft haben.`,
       keep: 'Angaben vorhandener Kontakte beibehalten',
       columns: {
         signedAt: 'Zeitpunkt der Unterschrift',
@@ -190,7 +190,7 @@ export const contacts: typeof en = {
     },
     again: 'Andere Datei wählen',
     consent: 'Einwilligung bei Zeilen ohne Angabe',
-    agreed: 'Diese Personen haben eingewilligt, E-Mails von uns zu erhalten',
+    agreed: 'Diese Personen haben eingewilligt, E‑Mails von uns zu erhalten',
     agreedHint:
       'Wenn Sie dieses Feld nicht ankreuzen, werden diese Personen ohne Abonnement importiert. Vorhandene Kontakte bleiben abonniert oder abgemeldet. Wer sich abgemeldet hat, wird nur dann wieder angemeldet, wenn die Zeile eine spätere Einwilligung nachweist.',
     unsubscribedHint:

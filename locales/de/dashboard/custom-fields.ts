@@ -22,7 +22,7 @@ export const customFields: typeof en = {
   optionsHint: 'Eine pro Zeile. Sie können eine Option erst entfernen, wenn kein Kontakt sie mehr hat.',
   newOptionsHint: 'Eine pro Zeile. Nur für „Eine Option“ und „Mehrere Optionen“.',
   key: 'Schlüssel',
-  keyHint: 'Der Schlüssel bezeichnet das Feld in der API, in E-Mails und in Dateien. Er ändert sich nie.',
+  keyHint: 'Der Schlüssel bezeichnet das Feld in der API, in E‑Mails und in Dateien. Er ändert sich nie.',
   edit: { link: 'Bearbeiten', title: (name: string) => `„${name}“ bearbeiten` },
   deleting: {
     link: 'Löschen',

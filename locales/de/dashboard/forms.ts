@@ -17,7 +17,7 @@ export const forms: typeof en = {
   adds: { list: 'Zu diesen Listen hinzufügen', tag: 'Diese Tags vergeben' },
   confirmation: 'Bestätigung',
   confirmations: {
-    EMAIL: 'Bestätigung über einen Link in einer E-Mail (empfohlen)',
+    EMAIL: 'Bestätigung über einen Link in einer E‑Mail (empfohlen)',
     NONE: 'Anmeldungen gelten sofort',
   },
   deleting: {

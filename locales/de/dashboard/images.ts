@@ -11,7 +11,7 @@ export const images: typeof en = {
   add: 'Bild hochladen',
   picture: 'Bild',
   size: 'Größe',
-  address: 'Adresse, für E-Mails und Ihre Website',
+  address: 'Adresse, für E‑Mails und Ihre Website',
   file: 'Bilddatei',
   fileHint:
     'JPEG, PNG, WebP, AVIF oder GIF, höchstens 15 MB. Metadaten wie Aufnahmeort und Kamera werden entfernt.',

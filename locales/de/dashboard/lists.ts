@@ -21,7 +21,7 @@ export const lists: typeof en = {
   },
   members: 'Kontakte auf dieser Liste',
   noMembers: 'Noch keine Kontakte.',
-  addressLabel: 'Kontakt per E-Mail-Adresse hinzufügen',
+  addressLabel: 'Kontakt per E‑Mail-Adresse hinzufügen',
   addressHint: 'Der Kontakt muss bereits vorhanden sein.',
   addButton: 'Zur Liste hinzufügen',
   remove: 'Entfernen',

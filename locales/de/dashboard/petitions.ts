@@ -37,7 +37,7 @@ export const petitions: typeof en = {
     button: (name) => `„${name}“ löschen`,
   },
   pending: (n) =>
-    `${counted('de-DE', n, 'Unterschrift wartet', 'Unterschriften warten')} auf die Bestätigung per E-Mail.`,
+    `${counted('de-DE', n, 'Unterschrift wartet', 'Unterschriften warten')} auf die Bestätigung per E‑Mail.`,
   waitingComments: (n) =>
     n < 1_000
       ? `${counted('de-DE', n, 'Kommentar wartet', 'Kommentare warten')} auf Ihre Entscheidung.`
@@ -53,7 +53,7 @@ export const petitions: typeof en = {
     more: 'Weitere Einstellungen',
     confirmation: 'Wann zählt eine Unterschrift?',
     confirmations: {
-      EMAIL: 'Nach der Bestätigung per E-Mail',
+      EMAIL: 'Nach der Bestätigung per E‑Mail',
       NONE: 'Sofort',
     },
     closesAt: (timeZone: string) => `Ende der Petition (Datum und Uhrzeit, ${timeZone})`,
@@ -66,10 +66,10 @@ export const petitions: typeof en = {
   },
   form: {
     title: 'Formular',
-    hint: 'Wonach das Formular auf der Seite der Petition außer der E-Mail-Adresse fragt. Je weniger Felder, desto mehr Menschen unterschreiben.',
+    hint: 'Wonach das Formular auf der Seite der Petition außer der E‑Mail-Adresse fragt. Je weniger Felder, desto mehr Menschen unterschreiben.',
     choices: { none: 'Nicht fragen', optional: 'Optional', required: 'Pflichtfeld' },
     consent: {
-      text: 'Text des Häkchens für E-Mails',
+      text: 'Text des Häkchens für E‑Mails',
       hint: (preset: string) =>
         `Wenn Sie nichts eingeben: „${preset}“. Zu jeder Einwilligung wird genau der Text gespeichert, der auf der Seite stand.`,
       organization: 'Ihre Organisation',
@@ -91,20 +91,20 @@ export const petitions: typeof en = {
   thanks: {
     title: 'Nach der Unterschrift',
     page: 'Dankesseite',
-    mail: 'Dankes-E-Mail',
+    mail: 'Dankes-E‑Mail',
     mailText:
-      'Geht einmal an alle, die auf der Petitionsseite unterschreiben, sobald ihre Unterschrift bestätigt ist. Lassen Sie beide Felder leer, um keine E-Mail zu senden.',
+      'Geht einmal an alle, die auf der Petitionsseite unterschreiben, sobald ihre Unterschrift bestätigt ist. Lassen Sie beide Felder leer, um keine E‑Mail zu senden.',
     nextLabel: 'Text eines Buttons',
     nextUrl: 'Ziel des Buttons',
     nextUrlHint: 'Zum Beispiel Ihre Spendenseite: https://example.org/spenden',
     subject: 'Betreff',
     content: 'Nachricht',
-    preview: 'Vorschau der E-Mail',
-    sentTitle: 'Dankes-E-Mails bisher',
+    preview: 'Vorschau der E‑Mail',
+    sentTitle: 'Dankes-E‑Mails bisher',
     outcomes: {
       sent: 'Gesendet',
       waiting: 'In Warteschlange',
-      skipped: 'Übersprungen: gesperrte Adressen und zu viele E-Mails an einem Tag',
+      skipped: 'Übersprungen: gesperrte Adressen und zu viele E‑Mails an einem Tag',
       failed: 'Fehlgeschlagen',
       inDoubt: 'Zustellung unklar',
     },
@@ -149,7 +149,7 @@ export const petitions: typeof en = {
   signers: {
     title: 'Unterschriften',
     text: 'Alle, die diese Petition unterschrieben haben, mit ihren Kommentaren.',
-    search: 'Name oder E-Mail-Adresse',
+    search: 'Name oder E‑Mail-Adresse',
     who: 'Unterzeichner·in',
     said: 'Kommentar',
     when: 'Datum',
@@ -191,7 +191,7 @@ export const petitions: typeof en = {
     chooseTitle: 'Welche Unterschriften möchten Sie entfernen?',
     chooseText:
       'Geben Sie an, was sie gemeinsam haben. Sie sehen zuerst, wie viele es sind. Bis dahin wird nichts entfernt.',
-    emailDomain: 'E-Mail-Adresse endet auf',
+    emailDomain: 'E‑Mail-Adresse endet auf',
     emailDomainHint: 'Zum Beispiel mail.example.',
     after: 'Unterschrieben nach (UTC)',
     before: 'Unterschrieben vor (UTC)',

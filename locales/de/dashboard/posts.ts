@@ -23,9 +23,9 @@ export const posts: typeof en = {
     button: (name) => `„${name}“ löschen`,
   },
   emailing: {
-    title: 'Per E-Mail an Unterzeichnende',
+    title: 'Per E‑Mail an Unterzeichnende',
     text: (name) =>
-      `Damit entsteht der Entwurf einer E-Mail mit „${name}“. Er richtet sich an alle, die die Petition unterschrieben und in den Empfang von E-Mails eingewilligt haben. Vor dem Versand können Sie ihn bearbeiten.`,
+      `Damit entsteht der Entwurf einer E‑Mail mit „${name}“. Er richtet sich an alle, die die Petition unterschrieben und in den Empfang von E‑Mails eingewilligt haben. Vor dem Versand können Sie ihn bearbeiten.`,
     button: 'Entwurf anlegen',
     read: 'Auf unserer Website lesen',
   },

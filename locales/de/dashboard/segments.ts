@@ -38,7 +38,7 @@ export const segments: typeof en = {
     all: 'Kontakte, auf die alle Bedingungen zutreffen',
     any: 'Kontakte, auf die mindestens eine Bedingung zutrifft',
   },
-  hint: 'Listen, Tags, Petitionen und E-Mails geben Sie mit ihrem Namen an. Bedingungen ohne Feld werden ignoriert.',
+  hint: 'Listen, Tags, Petitionen und E‑Mails geben Sie mit ihrem Namen an. Bedingungen ohne Feld werden ignoriert.',
   more: 'Bedingung hinzufügen',
   complex: 'Dieses Formular kann diese Bedingungen nicht anzeigen. Ändern Sie sie über die API:',
   row: {
@@ -70,7 +70,7 @@ export const segments: typeof en = {
     list: 'Liste',
     tag: 'Tag',
     signed: 'Unterschriebene Petition',
-    received: 'Erhaltene E-Mail',
+    received: 'Erhaltene E‑Mail',
   },
   described: {
     all: 'Alle diese Bedingungen:',

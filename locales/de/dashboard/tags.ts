@@ -9,7 +9,7 @@ export const tags: typeof lists = {
   new: { title: 'Neues Tag', button: 'Tag anlegen' },
   deleting: { ...lists.deleting, text: 'Nur das Tag wird gelöscht. Die Kontakte bleiben erhalten.' },
   members: 'Kontakte mit diesem Tag',
-  addressLabel: 'Einem Kontakt per E-Mail-Adresse zuweisen',
+  addressLabel: 'Einem Kontakt per E‑Mail-Adresse zuweisen',
   addButton: 'Tag zuweisen',
   removeName: (name) => `Tag von ${name} entfernen`,
   removeText: 'Der Kontakt und das Tag bleiben erhalten.',

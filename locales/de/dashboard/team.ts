@@ -21,7 +21,7 @@ export const team: typeof en = {
   },
   inviting: {
     title: 'Jemanden einladen',
-    text: 'Die Person bekommt eine E-Mail mit einem Link, über den sie Ihrem Team beitritt.',
+    text: 'Die Person bekommt eine E‑Mail mit einem Link, über den sie Ihrem Team beitritt.',
     button: 'Einladung senden',
   },
   member: {
@@ -41,7 +41,7 @@ export const team: typeof en = {
   },
   revocation: {
     title: (email) => `Einladung für ${email} zurückziehen?`,
-    text: 'Der Link in der E-Mail funktioniert dann nicht mehr.',
+    text: 'Der Link in der E‑Mail funktioniert dann nicht mehr.',
     button: 'Einladung zurückziehen',
   },
   done: {

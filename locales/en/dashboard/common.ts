@@ -169,7 +169,7 @@ export const common = {
     yesOrNo: 'Enter yes or no',
     tooMany: (most: string) => `Enter ${most} names or fewer`,
     names: 'Enter short names, each with 200 characters or fewer',
-    excelFile: 'This is an Excel file. Open it, choose “Save as” and “CSV UTF-8”, and upload that file',
+    excelFile: 'This is an Excel file. Open it, choose “Save as” and “CSV UTF‑8”, and upload that file',
     noHeader: 'The first row must contain the column names, but it contains an email address',
     noFirstRow: 'The first row can’t be read. It must contain the column names',
     noStatus: 'Enter yes, no or a status such as subscribed, unsubscribed or bounced',
