@@ -327,7 +327,7 @@ it('blocks to insert are listed, and each can be used in an email to signers', a
 
 it('the preview shows images of other servers, and loads nothing else from them', async () => {
   const { headers } = await owner.get(at(`broadcasts/${await draft()}/mail`));
-  expect(headers.get('referrer-policy')).toBe('no-referrer');
+  expect(headers.get('referrer-policy')).toBe('same-origin');
   expect(headers.get('content-security-policy')).toBe(
     "default-src 'none'; img-src http: https:; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
   );

@@ -22,6 +22,8 @@ const MAX_DEPTH = 100;
 const MAX_WIDTH = 600;
 /** Wider tables do not fit next to the space around the content. */
 const NARROW = 536;
+/** Wider images do not fit next to the space around the content on a phone of 360 pixels. */
+const PHONE = 304;
 const INK = '#1f2328';
 const PAPER = '#ffffff';
 const MAX_PREHEADER = 500;
@@ -347,6 +349,9 @@ function fit(element: Element): void {
   // The limit of an image would let it leave a narrow page.
   if (element.name === 'img' && mostWidthOf(element) >= (widthOf(element) || NARROW))
     setStyle(element, 'max-width', '100%');
+  const most = Math.max(widthOf(element), pixelsIn(element.attribs.width));
+  if (element.name === 'img' && most > PHONE && styleOf(element).has('height'))
+    setStyle(element, 'height', 'auto');
   if (widthOf(element) <= MAX_WIDTH) return;
   element.attribs.width = String(MAX_WIDTH);
   if (element.name === 'img') delete element.attribs.height;

@@ -162,6 +162,12 @@ describe('newsletters written elsewhere', () => {
       /^Body$/,
     ],
     [
+      'the proportions of a picture on phones, whatever the height in its style',
+      '<img src="https://x.example/a.png" width="533" height="267" style="width:5.552in;height:2.78in" alt="River"><img src="https://x.example/b.png" style="width:1px;height:20px" alt="">',
+      /<img [^>]*width="533" height="267" [^>]*style="width:5.552in;height:auto">.*style="width:1px;height:20px">/s,
+      /River/,
+    ],
+    [
       'a wide table and a wide picture',
       '<table width="700"><tr><td><img src="https://x.example/a.png" width="700" height="350" alt="River"></td></tr></table>',
       /<table width="600"[^>]*>.*<img [^>]*width="600" alt="River" style="width:100%;height:auto">/s,
