@@ -11,7 +11,7 @@ import { eventDigest, EventStore, Keyring } from '../dist/libs/event-store/index
 import { migrations } from '../dist/migrations/index.js';
 import { exportedLine } from '../dist/src/history/exported-event.js';
 import { verifyExport } from '../dist/libs/verify/index.js';
-import { claimsOf, contradictionOf } from '../dist/src/audit/consistency.js';
+import { claimsOf, contradictionOf, headOf, isConsistent } from '../dist/src/audit/consistency.js';
 import { verifyDatabase } from '../dist/src/audit/index.js';
 import { append, appendHistory, exportHistory, sealHistory } from './history.mjs';
 
@@ -317,7 +317,7 @@ function exported({ target, before, first, events }) {
       (lines) => [exportedLine(forged(event, 'PetitionClosed'), previousOf(lines)), ...lines.slice(1)],
     ],
     ['two lines swap places', target, ([a, b, ...others]) => [b, a, ...others]],
-    ['the position is changed', [target, next], replace(/"position":\d+/, `"position":${next - 1}`)],
+    ['the position is changed', [target, next], replace(/"position":\d+/, `"position":${next}`)],
     ['a member is added', noLine, replace('"digest":', '"note":"","digest":')],
     ['an unused escape is added', noLine, replace('"type":"', '"type":"\\u0041')],
     ['a line is repeated', target, ([a, ...others]) => [a, a, ...others]],
@@ -358,7 +358,12 @@ function notes() {
 }
 
 function againstNote({ checkpoint }, change) {
-  const reason = contradictionOf(claimsOf(checkpoint), claimsOf(change(checkpoint)));
+  const other = change(checkpoint);
+  const [one, two] = [headOf(checkpoint), headOf(other)];
+  const isForked = one.size === two.size && !isConsistent(one, two, []);
+  const reason = isForked
+    ? `there are two roots of ${one.size} leaves`
+    : contradictionOf(claimsOf(checkpoint), claimsOf(other));
   return Promise.resolve({ ok: reason === undefined, events: 0, firstWrongPosition: null, reason });
 }
 
