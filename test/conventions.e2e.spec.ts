@@ -627,6 +627,19 @@ describe('Prefer: return=record', () => {
     expect(list.headers.get('preference-applied')).toBe('return=representation');
   });
 
+  it('returns only the id if a repeated request created a record that was deleted since', async () => {
+    const headers = { ...prefer, 'Idempotency-Key': 'list-1' };
+    const { body } = await client.post('list.create-list', { name: 'Short-lived' }, headers);
+    const { listId } = body.data;
+    await client.delete('list.delete-list', { listId });
+    const again = await client.post('list.create-list', { name: 'Short-lived' }, headers);
+    expect([again.status, again.body.data, again.headers.get('preference-applied')]).toEqual([
+      200,
+      { listId },
+      null,
+    ]);
+  });
+
   it('changes nothing else: not without it, not for a key that may not read, not for other operations', async () => {
     const { body } = await client.post('list.create-list', { name: 'Others' }, { Prefer: 'return=minimal' });
     expect(Object.keys(body.data)).toEqual(['listId']);

@@ -14,6 +14,7 @@ import { ClientGone, readJsonBody, refuseBody, streamBody } from './body.js';
 import { requestContext } from './context.js';
 import { declareErrors } from './declared-errors.js';
 import { Documented } from './documented.js';
+import { RpcError } from './errors.js';
 import { entityTag, returnsVersion, withIfMatch } from './expected-version.js';
 import { type Input, type InputClass, invalid, type StreamedInput } from './input.js';
 import { openStream } from './open-streams.js';
@@ -143,7 +144,14 @@ async function withRecord(
   if (!preferred) return result;
   const [[field, id]] = Object.entries(result as object) as [[string, string]];
   const fields = { [field]: id, organizationId: command.organizationId };
-  const record = await runner.run<object>(preferred.query, fields, command.context);
+  const record = await runner
+    .run<object>(preferred.query, fields, command.context)
+    .catch((error: unknown) => {
+      // A repeated request returns the id of a record that was deleted since.
+      if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
+      throw error;
+    });
+  if (!record) return result;
   response.setHeader('Preference-Applied', preferred.applied);
   return { ...record, ...(result as object) };
 }
