@@ -173,6 +173,36 @@ it('every link of every page leads to a page and an anchor, and no page is large
   expect(pages.size).toBeGreaterThan(items.length + 100);
 });
 
+it('browsers keep what has not changed, pictures too, and get a page for an address that does not exist', async () => {
+  for (const path of ['/docs', '/docs/contact.create-contact', '/docs/try.js', '/docs/internals/house.svg']) {
+    const { headers } = await get(path);
+    const again = await fetch(`${server.origin}${path}`, {
+      headers: { 'If-None-Match': headers.get('etag') ?? '', 'Cache-Control': 'max-age=0' },
+    });
+    expect([path, again.status, headers.get('cache-control')]).toEqual([path, 304, 'no-cache']);
+  }
+  const missing = await fetch(`${server.origin}/docs/guides/nothing`, { headers: { Accept: 'text/html' } });
+  expect([missing.status, await missing.text()]).toEqual([404, expect.stringContaining('Page not found')]);
+  expect(await (await get('/docs/guides/nothing')).text()).toContain('"NOT_FOUND"');
+});
+
+it('ids of another organization take the place of those that the previous key found', async () => {
+  window = await browser.open();
+  const { page } = window;
+  await page.goto(welcome);
+  await page.goto(`${new URL(welcome).origin}/docs/list.update-list`);
+  const fields = page.locator('#fields');
+  await eventually(async () => expect(await fields.inputValue()).toMatch(/"listId": "[0-9a-f-]{36}"/));
+  const found = await fields.inputValue();
+  await page.route('**/v1/list.list-lists*', (route) =>
+    route.fulfill({ json: { data: [{ id: 'other-list' }] } }),
+  );
+  await page.locator('#key').fill('adv_other');
+  await page.locator('#key').blur();
+  await eventually(async () => expect(await fields.inputValue()).toContain('other-list'));
+  expect(found).not.toContain('other-list');
+});
+
 it('search finds operations, guides and settings by all of the words', async () => {
   const firstOf = async (query: string) =>
     /<ul class="results">\s*<li><a href="([^"]*)"/.exec(await textOf(`/docs/search?q=${query}`))?.[1];

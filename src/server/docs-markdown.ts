@@ -1,8 +1,11 @@
 import MarkdownIt from 'markdown-it';
 import { posix } from 'node:path';
 
-/** A part of a page, from one heading to the next. `anchor` is empty for the part before the first heading below the title. */
-type Section = { title: string; anchor: string; text: string };
+/**
+ * A part of a page, from one heading to the next. `anchor` is empty for the part before the first heading below the title. `head` and
+ * `body` are the title and the text in lower case, for searching.
+ */
+type Section = { title: string; anchor: string; text: string; head: string; body: string };
 
 export type Sheet = { title: string; sections: readonly Section[] };
 
@@ -72,8 +75,11 @@ export function sheetOf(text: string): Sheet {
       continue;
     }
     const anchor = anchorOf(heading);
-    sections.push({ title: plain(heading), anchor: sections.length === 0 ? '' : anchor, text: '' });
+    const title = plain(heading);
+    const head = title.toLowerCase();
+    sections.push({ title, anchor: sections.length === 0 ? '' : anchor, text: '', head, body: '' });
   }
+  for (const section of sections) section.body = section.text.toLowerCase();
   return { title: sections[0]?.title ?? '', sections };
 }
 

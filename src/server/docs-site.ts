@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type Request, type RequestHandler, type Response } from 'express';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,6 +13,7 @@ const OPERATIONS = 'reference/operations';
 const OUTSIDE = ['../ARCHITECTURE.md', '../CHANGELOG.md', '../CONTRIBUTING.md', '../client/README.md'];
 const MAX_RESULTS = 30;
 const MAX_QUERY = 100;
+const MAX_WORDS = 10;
 
 /** A request of the collection in docs/reference/postman.json. */
 type Call = {
@@ -44,9 +46,11 @@ const styleFor = stylesOf(`
 
 /** The pages at /docs, written from the folder docs. `next` gets requests for anything else. */
 export function docsSite(): RequestHandler {
-  const files = readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
-    .map((name) => name.split(sep).join('/'))
-    .filter((name) => name.endsWith('.md'));
+  const names = readdirSync(ROOT, { recursive: true, encoding: 'utf8' }).map((name) =>
+    name.split(sep).join('/'),
+  );
+  const files = names.filter((name) => name.endsWith('.md'));
+  const pictures = new Set(names.filter((name) => /^(pictures|internals)\/[\w-]+\.(png|svg)$/.test(name)));
   const texts = new Map(
     [...files, ...OUTSIDE].map((file) => [file, readFileSync(join(ROOT, file), 'utf8')] as const),
   );
@@ -58,7 +62,7 @@ export function docsSite(): RequestHandler {
   );
   const addressOf = (file: string) => {
     if (texts.has(file)) return addressOfPage(file);
-    return /^(pictures|internals)\/[\w-]+\.(png|svg)$/.test(file) ? `/docs/${file}` : undefined;
+    return pictures.has(file) ? `/docs/${file}` : undefined;
   };
   const index = rendered(texts.get('README.md')!, 'README.md', addressOf);
   const menuOf = (address: string) =>
@@ -100,7 +104,10 @@ export function docsSite(): RequestHandler {
     return pageOf(`/docs/${call.name}`, call.name, content, ['/docs/try.js']);
   };
   const render = (path: string): Page | undefined => {
-    const call = calls.get(path.slice('/docs/'.length));
+    const name = path.slice('/docs/'.length);
+    if (name === 'try.js') return SCRIPT;
+    if (pictures.has(name)) return pictureOf(name);
+    const call = calls.get(name);
     if (call) return operationOf(call);
     const [file, text] = [...texts].find(([name]) => addressOfPage(name) === path) ?? [];
     if (file === undefined) return undefined;
@@ -111,37 +118,39 @@ export function docsSite(): RequestHandler {
       : content;
     return pageOf(path, sheets.get(file)!.title, trusted(linked), ['/docs/try.js']);
   };
+  const notFound = html`<h1>Page not found</h1><p>Search for it, or choose a page.</p>`;
+  const missing = { ...pageOf('', 'Page not found', notFound), status: 404 };
   const pages = new Map<string, Page>();
   return (request: Request, response: Response, next) => {
     const path = request.path.replace(/(?<=.)\/$/, '');
     if (path === '/docs/search') return send(request, response, searchPage(request, sheets, pageOf));
-    if (path === '/docs/try.js')
-      return send(
-        request,
-        response,
-        asset('text/javascript; charset=utf-8', scriptFile('#site-browser/try').text),
-      );
-    const [, picture] = /^\/docs\/((?:pictures|internals)\/[\w-]+\.(?:png|svg))$/.exec(path) ?? [];
-    if (picture !== undefined) {
-      response.sendFile(join(ROOT, picture), { headers: IMAGE }, (error) => error && next());
-      return;
-    }
     const page = pages.get(path) ?? render(path);
-    if (!page) return next();
-    pages.set(path, page);
-    send(request, response, page);
+    if (page) pages.set(path, page);
+    else if (request.accepts(['json', 'html']) !== 'html') return next();
+    send(request, response, page ?? missing);
   };
 }
 
-const IMAGE = { 'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'" };
+const SCRIPT: Page = {
+  status: 200,
+  headers: { 'Content-Type': 'text/javascript; charset=utf-8' },
+  body: scriptFile('#site-browser/try').text,
+};
 
-function asset(type: string, body: Buffer): Page {
-  return { status: 200, headers: { 'Content-Type': type }, body };
+function pictureOf(name: string): Page {
+  const headers = {
+    'Content-Type': name.endsWith('.svg') ? 'image/svg+xml' : 'image/png',
+    'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'",
+  };
+  return { status: 200, headers, body: readFileSync(join(ROOT, name)) };
 }
 
+/** Browsers ask whether a page has changed. */
 function send(request: Request, response: Response, page: Page): void {
   const { headers, body } = shared(request, page.headers, page.body);
-  response.status(page.status).set(headers).set('Cache-Control', 'no-cache').send(body);
+  const digest = createHash('sha256').update(page.body).digest('base64url').slice(0, 16);
+  const caching = { 'Cache-Control': 'no-cache', ETag: `W/"${digest}"` };
+  response.status(page.status).set(headers).set(caching).send(body);
 }
 
 /** `guides/webhooks.md` is at /docs/guides/webhooks, and README.md at its folder. */
@@ -212,7 +221,7 @@ function searchPage(
   pageOf: (address: string, title: string, content: Html) => Page,
 ): Page {
   const query = typeof request.query.q === 'string' ? request.query.q.slice(0, MAX_QUERY).trim() : '';
-  const found = query === '' ? [] : search(query.toLowerCase().split(/\s+/), sheets);
+  const found = query === '' ? [] : search(query.toLowerCase().split(/\s+/).slice(0, MAX_WORDS), sheets);
   const content = html`<h1>${query === '' ? 'Search' : `Results for “${query}”`}</h1>
     ${found.length === 0 ? html`<p>Nothing was found. Try fewer or other words.</p>` : null}
     <ul class="results">
@@ -227,8 +236,7 @@ type Found = { address: string; title: string; page: string; excerpt: string; sc
 function search(words: readonly string[], sheets: ReadonlyMap<string, Sheet>): Found[] {
   const found: Found[] = [];
   for (const [file, { title: page, sections }] of sheets)
-    for (const { title, anchor, text } of sections) {
-      const [head, body] = [title.toLowerCase(), text.toLowerCase()];
+    for (const { title, anchor, text, head, body } of sections) {
       if (!words.every((word) => head.includes(word) || body.includes(word))) continue;
       const isOperation = file.startsWith(`${OPERATIONS}/`) && anchor !== '';
       const address = isOperation ? `/docs/${title}` : `${addressOfPage(file)}${anchor && `#${anchor}`}`;

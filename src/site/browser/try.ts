@@ -1,10 +1,27 @@
 /** The pages of operations in the documentation: fills in the key and the ids of your organization, and sends the call. */
 {
   const STORED = 'advocacy-docs-key';
+  /** Without storage, the key and the ids are only known to this page. */
+  const kept = new Map<string, string>();
+  const keep = (name: string, value: string) => {
+    kept.set(name, value);
+    try {
+      sessionStorage.setItem(name, value);
+    } catch {
+      // The browser refuses it.
+    }
+  };
+  const read = (name: string): string | undefined => {
+    try {
+      return sessionStorage.getItem(name) ?? undefined;
+    } catch {
+      return kept.get(name);
+    }
+  };
   // `npm start` prints a link with the key. The fragment is never sent, and leaves the address at once.
   const [, given] = /^#(adv_\w+)$/.exec(location.hash) ?? [];
   if (given !== undefined) {
-    sessionStorage.setItem(STORED, given);
+    keep(STORED, given);
     history.replaceState(null, '', location.pathname + location.search);
   }
   const section = document.querySelector<HTMLElement>('.try');
@@ -16,6 +33,8 @@
     const file = form.querySelector<HTMLInputElement | HTMLTextAreaElement>('#file');
     const examples = [...document.querySelectorAll('pre code')];
     const [example, templates] = [fields.value, examples.map(({ textContent }) => textContent)];
+    /** The example with the ids that were found. */
+    let shown = example;
     const lists = JSON.parse(sources!) as Record<string, string>;
     const authorization = () => ({ Authorization: `Bearer ${key.value.trim()}` });
 
@@ -24,7 +43,7 @@
     const idOf = async (field: string): Promise<string | undefined> => {
       const list = lists[field];
       // No operation lists updates: this is the last one from these pages.
-      if (list === undefined) return sessionStorage.getItem(field) ?? undefined;
+      if (list === undefined) return read(field);
       const comment = name!.endsWith('-comment') ? '&commentState=WAITING' : '';
       const query = field === 'signatureId' ? `?petitionId=${await idOf('petitionId')}${comment}` : '';
       const response = await fetch(`/v1/${list}${query}`, { headers: authorization() });
@@ -48,11 +67,12 @@
       }
       const filled = (text: string) =>
         text.replaceAll(/\{\{(\w+)\}\}/g, (all, field: string) => values[field] ?? all);
-      if (fields.value === example) fields.value = filled(example);
+      // After another key, the ids are those of another organization.
+      if (fields.value === shown) fields.value = shown = filled(example);
       examples.forEach((one, n) => (one.textContent = filled(templates[n] ?? '')));
       return missing;
     };
-    const show = (title: string, text: string) => {
+    const report = (title: string, text: string) => {
       const [heading, body] = [document.createElement('h3'), document.createElement('pre')];
       heading.textContent = title;
       body.textContent = text;
@@ -63,14 +83,14 @@
 
     let filling: Promise<string[]> | undefined;
     const start = () => {
-      sessionStorage.setItem(STORED, key.value.trim());
+      keep(STORED, key.value.trim());
       filling = fill();
-      filling.catch((error: unknown) => show('The ids could not be read', String(error)));
+      filling.catch((error: unknown) => report('The ids could not be read', String(error)));
     };
     const send = async () => {
       const missing = (await filling) ?? [];
       if (/\{\{\w+\}\}/.test(fields.value)) {
-        show(
+        report(
           'An id is missing',
           `Your organization has no record for: ${missing.join(', ')}. Create one, or enter an id.`,
         );
@@ -90,20 +110,20 @@
       const isJson = response.headers.get('Content-Type')?.startsWith('application/json');
       const { updateId } =
         (isJson ? (JSON.parse(text) as { data?: { updateId?: string } }).data : undefined) ?? {};
-      if (updateId !== undefined) sessionStorage.setItem('updateId', updateId);
+      if (updateId !== undefined) keep('updateId', updateId);
       const readable = isJson ? JSON.stringify(JSON.parse(text), null, 2) : text.slice(0, 20_000);
-      show(`${response.status} in ${Math.round(performance.now() - started)} ms`, readable);
+      report(`${response.status} in ${Math.round(performance.now() - started)} ms`, readable);
       section.dataset.status = String(response.status);
     };
 
     section.hidden = false;
-    key.value = sessionStorage.getItem(STORED) ?? '';
+    key.value = read(STORED) ?? '';
     if (key.value) start();
     key.addEventListener('change', start);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       status.textContent = 'Sending …';
-      send().catch((error: unknown) => show('The request failed', String(error)));
+      send().catch((error: unknown) => report('The request failed', String(error)));
     });
   }
 
