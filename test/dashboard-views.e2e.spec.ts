@@ -128,3 +128,61 @@ it('contacts show the chosen columns, with those of custom fields, also if they 
   expect(text).toMatch(/<input type="checkbox" id="column-city" name="column" value="city" checked/);
   expect(text).toContain('<input type="hidden" name="column" value="phone" />');
 });
+
+it('a view applies all filters and the order of its operation, also those that the page does not offer', async () => {
+  await person('ada@example.org');
+  const { createdAt } = (await client.get('contact.list-contacts')).body.data[0];
+  await person('ben@example.org');
+  const parameters = { createdBefore: createdAt, sort: 'updatedAt' };
+  const { viewId } = await call(client, 'view.create-view', {
+    ...{ name: 'Old', operation: 'contact.list-contacts', parameters },
+  });
+  const [, { href } = { href: '' }] = viewsIn(await shown('contacts'));
+  const { text } = await editor.get(href);
+  expect(href).toContain(`view=${viewId}`);
+  expect(text).not.toContain('ben@example.org');
+  expect(text).toContain(en.views.times.createdBefore);
+  // Searching keeps the filter.
+  expect(text).toMatch(/<select id="createdBefore" name="createdBefore">/);
+  // So do changes of everyone who was found, and exports.
+  const later = new Date(Date.parse(createdAt) + 1).toISOString();
+  for (const path of ['contacts/group?all=true&', 'contacts/export?']) {
+    const answer = await shown(`${path}createdAfter=${later}`);
+    expect([path, answer.includes('ada@example.org')]).toEqual([path, false]);
+  }
+  expect(await shown(`contacts/group?all=true&createdBefore=${later}`)).toContain(
+    en.contacts.grouping.titleOfMany(1),
+  );
+});
+
+it('a view whose list was deleted shows why it finds nothing, and is mended by removing the filter', async () => {
+  await person('ada@example.org');
+  const { listId } = await call(client, 'list.create-list', { name: 'Friends' });
+  const fields = { name: 'My <friends>', operation: 'contact.list-contacts', parameters: { listId } };
+  const { viewId } = await call(client, 'view.create-view', fields);
+  await client.delete('list.delete-list', { listId });
+  const text = await shown(`contacts?view=${viewId}&listId=${listId}`);
+  expect(text).toContain(en.views.broken);
+  expect(text).toContain('My &lt;friends&gt;');
+  expect(text).not.toContain('ada@example.org');
+  const [, chip] = /<a[^>]*href="([^"]*)"[^>]*aria-label="[^"]*: Deleted/.exec(text) ?? [];
+  expect(chip).toBeDefined();
+  const mended = (await editor.get(chip!.replaceAll('&amp;', '&'))).text;
+  expect(mended).toContain('ada@example.org');
+  const saving = buttonIn(mended, en.views.saveChanges)!;
+  expect((await editor.post(saving, { name: 'Friends' })).status).toBe(303);
+  expect((await client.get('view.get-view', { viewId })).body.data.parameters).toEqual({});
+});
+
+it('a view beyond the first fifty is shown when it is opened, and a link leads to all', async () => {
+  const operation = 'tag.list-tags';
+  for (let n = 10; n <= 60; n += 1) await call(client, 'view.create-view', { name: `View ${n}`, operation });
+  const [last] = (await client.get('view.list-views', { sort: '-name', limit: '1' })).body.data;
+  const closed = viewsIn(await shown('tags'));
+  expect(closed).toHaveLength(52);
+  expect(closed.at(-1)!.href).toBe(at('views'));
+  const opened = viewsIn(await shown(`tags?view=${last.id}`));
+  expect(opened.filter(({ isCurrent }) => isCurrent).map(({ href }) => href)).toEqual([
+    at(`tags?view=${last.id}`),
+  ]);
+});

@@ -5071,7 +5071,7 @@ export interface CreateViewInput {
   /** Your key's organization, which is also the default. */
   organizationId?: string;
   name: string;
-  /** The filters of the list, and its `sort`, as you would write them in its query. A view stores no data about people, so `q`, `email` and `externalId` are not possible. */
+  /** The filters of the list, and its `sort`, as you would write them in its query. `q`, `email` and `externalId` are not possible: views remain in the history and are never erased, so do not name anyone in them. */
   parameters?: {
     [k: string]: string;
   };
@@ -5120,7 +5120,7 @@ export interface UpdateViewInput {
   /** Your key's organization, which is also the default. */
   organizationId?: string;
   name?: string;
-  /** The filters of the list, and its `sort`, as you would write them in its query. A view stores no data about people, so `q`, `email` and `externalId` are not possible. */
+  /** The filters of the list, and its `sort`, as you would write them in its query. `q`, `email` and `externalId` are not possible: views remain in the history and are never erased, so do not name anyone in them. */
   parameters?: {
     [k: string]: string;
   };

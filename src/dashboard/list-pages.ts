@@ -1,11 +1,11 @@
 import { CheckOf, FLASH, html, Html, type Option, OptionsOf } from '#libs/pages';
-import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
+import { type Page as PageOfRecords, RpcError, StreamedAnswer } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { csvFor } from './csv.js';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Actions, BadgeOf, Chips, Empty, MomentOf, numberIn, Table, timeIn } from './parts.js';
-import { COLUMN, Hidden, VIEW, ViewsOf } from './saved-views.js';
-import { type Section, textsIn } from './sections.js';
+import { COLUMN, filterLabel, filterValue, Hidden, stateIn, VIEW, ViewsOf } from './saved-views.js';
+import { places, type Section, textsIn } from './sections.js';
 import { type Address, type PageContext } from './page-context.js';
 
 export type Asked = { limit: number; cursor: string | undefined; q?: unknown };
@@ -155,11 +155,18 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     const asked = askedOf(context, options);
     const listed = isSearchedHere(context.address, options)
       ? { records: await searchRecords(context, options), next: null, isFirst: true }
-      : await listFrom(context, operation, { ...asked, sort: sortOf(context, usualColumns) });
+      : await listFrom(context, operation, { ...asked, sort: sortOf(context, usualColumns) ?? asked.sort });
     return { ...listed, records: (await options.complete?.(context, listed.records)) ?? listed.records };
   };
-  const [listed, title, above, filtering, toBack, moreColumns, saved] = await Promise.all([
-    list(),
+  const [{ isBroken, ...listed }, title, above, offered, toBack, moreColumns, saved] = await Promise.all([
+    list().then(
+      (found) => ({ ...found, isBroken: false }),
+      (error: unknown) => {
+        // For example, it names a list that was deleted.
+        if (filtersIn(context, options).length === 0 || !isWrongInput(error)) throw error;
+        return { records: [], next: null, isFirst: true, isBroken: true };
+      },
+    ),
     options.title(words, context),
     before?.(context) ?? null,
     filters?.(context) ?? [],
@@ -167,6 +174,7 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     options.moreColumns?.(context) ?? [],
     ViewsOf(context, options),
   ]);
+  const filtering = await chosenFilters(context, operation, offered);
   const choosable = [...usualColumns, ...moreColumns].filter(({ key }) => key !== undefined);
   const isChosen = (key: string) =>
     chosen.length > 0 ? chosen.includes(key) : usualColumns.some((column) => column.key === key);
@@ -199,7 +207,7 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     return [choosing ? html`${Tick(choosing, record)}${first}` : first, ...others];
   });
   const none = isSearched
-    ? html`<p>${cannotFind ?? words.nothingFound} <a href="${context.address.pathname}">${words.showAll}</a></p>`
+    ? html`<p>${isBroken ? words.views.broken : (cannotFind ?? words.nothingFound)} <a href="${context.address.pathname}">${words.showAll}</a></p>`
     : Empty({ ...empty(words), action: adding });
   const isNothing = rows.length === 0 && listed.isFirst && !isSearched;
   return context.view.page({
@@ -211,10 +219,10 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
       ${above}
       ${isNothing ? Actions(actions?.(context) ?? []) : Actions([adding, ...(actions?.(context) ?? [])])}
       <div id="views">${saved}</div>
-      ${isNothing || !(search || filters) ? null : Search(context, search?.(words), filtering)}
+      ${isNothing || !(search || filtering.length > 0) ? null : Search(context, search?.(words), filtering)}
       <p class="small" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
       <div id="list">
-        ${isSearched && rows.length > 0 ? FilterChips(context, filtering) : null}
+        ${isSearched && (rows.length > 0 || isBroken) ? FilterChips(context, filtering) : null}
         ${
           rows.length === 0
             ? none
@@ -322,6 +330,28 @@ function searchOf<Listed>(context: PageContext, options: ListOptions<Listed>): T
 
 /** With more filters, they are behind a summary. The chosen ones are above the list. */
 const MAX_FILTERS = 1;
+
+/** The filters of a list, with all that its address chooses: others than those that the page offers, and older records. */
+async function chosenFilters(
+  context: PageContext,
+  operation: unknown,
+  offered: readonly Filter[],
+): Promise<Filter[]> {
+  const state = typeof operation === 'string' ? stateIn(context, operation) : undefined;
+  const filters = [...offered];
+  for (const [name, value] of Object.entries(state?.parameters ?? {})) {
+    const at = filters.findIndex((filter) => filter.name === name);
+    const before = filters[at] ?? { name, label: filterLabel(context.words, name), choices: [] };
+    if (name === 'sort' || !('choices' in before) || before.choices.some((one) => one.value === value))
+      continue;
+    const text = await filterValue(context, operation as string, name, value);
+    filters.splice(at < 0 ? filters.length : at, 1, {
+      ...before,
+      choices: [...before.choices, { value, text }],
+    });
+  }
+  return filters;
+}
 
 /** Filters behind a summary. @param button sends them, if nothing else does. */
 export function MoreFilters(
@@ -473,7 +503,18 @@ function foundIn(words: DashboardWords, many: number, hasMore: boolean): string 
 /** Input of the list operation, from the address. */
 function askedOf<Listed>(context: PageContext, options: ListOptions<Listed>): Record<string, unknown> {
   const q = options.searchIn ? undefined : searchOf(context, options) && context.address.query('q');
-  return { q, ...options.fields?.(context) };
+  const filters = Object.fromEntries(filtersIn(context, options));
+  return { q, ...filters, ...options.fields?.(context) };
+}
+
+/** The filters in the address of a section's list, and its order. */
+function filtersIn<Listed>(context: PageContext, { path, section, operation }: ListOptions<Listed>) {
+  const isOfSection = typeof operation === 'string' && path === places()[section]?.path;
+  return Object.entries((isOfSection ? stateIn(context, operation)?.parameters : undefined) ?? {});
+}
+
+function isWrongInput(error: unknown): boolean {
+  return error instanceof RpcError && ['BAD_REQUEST', 'NOT_FOUND'].includes(error.code);
 }
 
 function isSearchedHere<Listed>(address: Address, { searchIn }: ListOptions<Listed>): boolean {

@@ -1,9 +1,11 @@
 import { html, type Html } from '#libs/pages';
-import { findOperation } from '#libs/rpc';
+import { findOperation, isId, type Page as PageOfRecords, RpcError } from '#libs/rpc';
 import { storedParameters, type ViewFields } from '../views/index.js';
 import { type DashboardWords } from '#locales';
-import { type PageContext } from './page-context.js';
-import { Actions, ButtonLink } from './parts.js';
+import { countryName } from '../contacts/index.js';
+import { fieldIn } from './activity-log.js';
+import { type Api, type PageContext } from './page-context.js';
+import { Actions, ButtonLink, type Choice, timeIn } from './parts.js';
 import { places, type Section, sectionOf, textsIn } from './sections.js';
 
 export type ViewRecord = ViewFields & { id: string; createdAt: string; updatedAt: string };
@@ -76,17 +78,19 @@ export async function ViewsOf(
 ): Promise<Html | null> {
   const { words, person, address, api } = context;
   if (!person.may('view:read') || path !== places()[section]?.path) return null;
-  if (operation !== listOperation(section) || section === 'views') return null;
-  const { records } = await api.run<{ records: ViewRecord[] }>('view.list-views', {
+  if (typeof operation !== 'string' || operation !== listOperation(section) || section === 'views')
+    return null;
+  const wanted = address.query(VIEW);
+  const { records, pagination } = await api.run<PageOfRecords<ViewRecord>>('view.list-views', {
     operation,
     sort: 'name',
     limit: LIMIT,
   });
-  const now = stateIn(context, operation as string)!;
-  const opened = records.find(({ id }) => id === address.query(VIEW));
+  const now = stateIn(context, operation)!;
+  const opened = records.find(({ id }) => id === wanted) ?? (await findView(context, operation, wanted));
   const isPlain = queryOf(now, {}) === '?';
   const mayWrite = person.may('view:write');
-  const { title, all, save, saveAsNew, saveChanges, manage } = words.views;
+  const { title, all, more, save, saveAsNew, saveChanges, manage } = words.views;
   const button = (to: string, text: string) => ButtonLink(address, to, text, true);
   const saved = queryOf(now, { [OPERATION]: now.operation });
   const saving = opened
@@ -96,23 +100,78 @@ export async function ViewsOf(
     : isPlain
       ? []
       : [button(`views/new${saved}`, save)];
+  // One that is not among the first.
+  const shown = opened && !records.includes(opened) ? [...records, opened] : records;
   const LinkTo = (to: string, text: string, isCurrent: boolean) =>
     html`<li><a href="${address.path(to)}"${isCurrent ? html` aria-current="page"` : null}>${text}</a></li>`;
   const row =
-    records.length === 0
+    shown.length === 0
       ? null
       : html`<nav class="views" aria-label="${title}"><ul>
           ${LinkTo(path, all, !opened && isPlain)}
-          ${records.map((one) => LinkTo(listWith(one), one.name, one === opened))}
+          ${shown.map((one) => LinkTo(listWith(one), one.name, one === opened))}
+          ${pagination.hasMore ? LinkTo('views', more, false) : null}
         </ul></nav>`;
   return html`${row}
     ${Actions(mayWrite ? saving : [])}`;
+}
+
+/** The view of an address; undefined if it was deleted, or is of another list. */
+async function findView(
+  { api }: PageContext,
+  operation: string,
+  viewId?: string,
+): Promise<ViewRecord | undefined> {
+  if (viewId === undefined) return undefined;
+  try {
+    const view = await api.run<ViewRecord>('view.get-view', { viewId });
+    return view.operation === operation ? view : undefined;
+  } catch (error) {
+    if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
 }
 
 function isSame(one: Omit<ListState, 'operation'>, other: Omit<ListState, 'operation'>): boolean {
   const sorted = ({ parameters, columns }: typeof one) =>
     JSON.stringify([Object.entries(parameters).toSorted(), columns.toSorted()]);
   return sorted(one) === sorted(other);
+}
+
+/** The name of a filter. */
+export function filterLabel(words: DashboardWords, name: string): string {
+  const { times } = words.views;
+  return Object.hasOwn(times, name) ? times[name as keyof typeof times] : fieldIn(words, name);
+}
+
+/** The value of a filter, in words. */
+export async function filterValue(
+  { words, person, api }: PageContext,
+  operation: string,
+  name: string,
+  value: string,
+): Promise<string> {
+  if (value === 'true' || value === 'false') return value === 'true' ? words.yes : words.no;
+  if (name === 'country') return countryName(words.locale, value);
+  if (Object.hasOwn(words.views.times, name)) return timeIn(words, value);
+  const object = name.replace(/Id$/, '');
+  if (object !== name && isId(value) && person.may(`${object}:read`))
+    return (await choiceOf(api, object, value))?.text ?? words.views.gone;
+  const section = sectionOfList(operation);
+  return (section && textsIn(words, section).statuses?.[value]) ?? value;
+}
+
+/** A record as a choice. Undefined if it was deleted. */
+export async function choiceOf(api: Api, object: string, id: string): Promise<Choice | undefined> {
+  try {
+    const record = await api.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
+      [`${object}Id`]: id,
+    });
+    return { value: id, text: record.title ?? record.name };
+  } catch (error) {
+    if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
 }
 
 /** The name of the list that an operation fills. */

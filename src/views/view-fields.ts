@@ -16,7 +16,7 @@ import { type Parameters } from './view.js';
  * Parameters of lists that views do not store: those of a single request, and those with data about people. Events are not
  * encrypted without a person whose key encrypts them.
  */
-const NOT_STORED = ['organizationId', 'asOf', 'cursor', 'limit', 'q', 'email', 'externalId'];
+const NOT_STORED = ['organizationId', 'asOf', 'cursor', 'limit', 'include', 'q', 'email', 'externalId'];
 
 /** The fields shared by create-view and update-view, all optional. */
 export abstract class ViewFieldsInput extends Input {
@@ -28,8 +28,8 @@ export abstract class ViewFieldsInput extends Input {
     values: { type: 'string' },
     optional: true,
     description:
-      'The filters of the list, and its `sort`, as you would write them in its query. A view stores no data about people, so ' +
-      '`q`, `email` and `externalId` are not possible.',
+      'The filters of the list, and its `sort`, as you would write them in its query. `q`, `email` and ' +
+      '`externalId` are not possible: views remain in the history and are never erased, so do not name anyone in them.',
     example: { city: 'Berlin', subscribed: 'true', sort: 'email' },
   })
   parameters?: Parameters;

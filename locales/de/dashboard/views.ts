@@ -21,6 +21,15 @@ export const views: typeof en = {
   ascending: (field: string) => `${field} (aufsteigend)`,
   descending: (field: string) => `${field} (absteigend)`,
   gone: 'Gelöscht',
+  more: 'Alle Ansichten',
+  broken:
+    'Ein Filter dieser Liste funktioniert nicht mehr, zum Beispiel weil die Liste oder das Tag gelöscht wurde. Entfernen Sie den Filter. Gehört er zu einer Ansicht, wählen Sie danach „Änderungen speichern“.',
+  times: {
+    createdAfter: 'Erstellt nach',
+    createdBefore: 'Erstellt vor',
+    updatedAfter: 'Geändert nach',
+    updatedBefore: 'Geändert vor',
+  },
   columns: { label: 'Spalten', button: 'Spalten anzeigen' },
   edit: { link: 'Bearbeiten', title: (name: string) => `„${name}“ bearbeiten` },
   deleting: {

@@ -16,6 +16,15 @@ export const views = {
   ascending: (field: string) => `${field} (ascending)`,
   descending: (field: string) => `${field} (descending)`,
   gone: 'Deleted',
+  more: 'All views',
+  broken:
+    'A filter of this list no longer works, for example because the list or tag that it names was deleted. Remove the filter. If it belongs to a view, then choose “Save changes”.',
+  times: {
+    createdAfter: 'Created after',
+    createdBefore: 'Created before',
+    updatedAfter: 'Changed after',
+    updatedBefore: 'Changed before',
+  },
   columns: { label: 'Columns', button: 'Show columns' },
   edit: { link: 'Edit', title: (name: string) => `Edit “${name}”` },
   deleting: {

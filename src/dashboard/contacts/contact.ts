@@ -1,8 +1,7 @@
-import { RpcError } from '#libs/rpc';
 import { type CustomValue } from '../../fields/index.js';
-import { kindsIn } from '../belonging.js';
-import { type Api, type PageContext } from '../page-context.js';
+import { type PageContext } from '../page-context.js';
 import { type Choice, timeIn } from '../parts.js';
+import { choiceOf, stateIn } from '../saved-views.js';
 
 export const DETAILS = [
   'firstName',
@@ -53,13 +52,10 @@ export function contactOf(
   return api.run<ContactRecord>('contact.get-contact', { organizationId, contactId });
 }
 
-export function filtersOf({ person, address }: PageContext): Record<string, unknown> {
-  const chosen = kindsIn(person).map(({ idField }) => [idField, address.query(idField)]);
-  return {
-    subscribed: address.query('subscribed'),
-    ...Object.fromEntries(PLACES.map((name) => [name, address.query(name)])),
-    ...(Object.fromEntries(chosen) as Record<string, string | undefined>),
-  };
+/** All filters in the address of the list, also those that only saved views have. */
+export function filtersOf(context: PageContext): Record<string, string> {
+  const { sort: _, ...filters } = stateIn(context, 'contact.list-contacts')!.parameters;
+  return filters;
 }
 
 /** The newest hundred records, as choices by name. Those that share a name also show when they were created. */
@@ -88,16 +84,4 @@ export async function choicesWith(
   const missing = new Set(chosen.filter((id) => !newest.some(({ value }) => value === id)));
   const older = await Promise.all([...missing].map((id) => choiceOf(context.api, object, id)));
   return [...newest, ...older.filter((choice) => choice !== undefined)];
-}
-
-export async function choiceOf(api: Api, object: string, id: string): Promise<Choice | undefined> {
-  try {
-    const record = await api.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
-      [`${object}Id`]: id,
-    });
-    return { value: id, text: record.title ?? record.name };
-  } catch (error) {
-    if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
-    throw error;
-  }
 }

@@ -15,7 +15,8 @@ import {
   timeIn,
 } from '../parts.js';
 import { recordPages } from '../record-pages.js';
-import { choiceOf, choicesWith } from '../contacts/contact.js';
+import { choicesWith } from '../contacts/contact.js';
+import { choiceOf } from '../saved-views.js';
 import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js';
 import { emailPage } from './email-page.js';
 import { type PostRecord } from './post.js';

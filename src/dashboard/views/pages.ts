@@ -1,9 +1,6 @@
 import { html, type Html } from '#libs/pages';
-import { isId } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
-import { countryName } from '../../contacts/index.js';
 import { fieldIn } from '../activity-log.js';
-import { choiceOf } from '../contacts/contact.js';
 import { customColumn, customFieldsOf } from '../contacts/custom-values.js';
 import { createdColumn } from '../list-pages.js';
 import { type PageContext } from '../page-context.js';
@@ -11,6 +8,8 @@ import { type PageDefinition } from '../page.js';
 import { Actions, ButtonLink, dateIn, Facts, SelectField, TextField, TextForm } from '../parts.js';
 import { recordPages } from '../record-pages.js';
 import {
+  filterLabel,
+  filterValue,
   listName,
   listOperation,
   type ListState,
@@ -19,7 +18,7 @@ import {
   stateIn,
   type ViewRecord,
 } from '../saved-views.js';
-import { isOpenTo, places, textsIn } from '../sections.js';
+import { isOpenTo, places } from '../sections.js';
 
 const views = recordPages<ViewRecord>({ section: 'views', record: 'view' });
 
@@ -69,9 +68,10 @@ export const viewPages: PageDefinition[] = [
   },
   views.shownWith(
     async (context, found) => factsOf(context, await found),
-    ({ words, address }, view, { mayWrite, link }, facts) => {
+    ({ words, address, person }, view, { mayWrite, link }, facts) => {
       const { open, edit, deleting, list } = words.views;
-      const isListed = sectionOfList(view.operation) !== undefined;
+      const section = sectionOfList(view.operation);
+      const isListed = section !== undefined && isOpenTo(person, places()[section]!);
       return html`${Actions([
         isListed && ButtonLink(address, listWith(view), open),
         mayWrite && link('edit', edit.link),
@@ -117,8 +117,8 @@ async function factsOf(context: PageContext, { operation, parameters, columns }:
   const { order, ascending, descending, columns: texts } = words.views;
   const { sort, ...filters } = parameters;
   const chosen = Object.entries(filters).map(async ([name, value]) => ({
-    name: fieldIn(words, name),
-    value: await valueIn(context, operation, name, value),
+    name: filterLabel(words, name),
+    value: await filterValue(context, operation, name, value),
   }));
   const facts = await Promise.all(chosen);
   if (sort !== undefined) {
@@ -134,21 +134,6 @@ async function factsOf(context: PageContext, { operation, parameters, columns }:
     facts.push({ name: texts.label, value: named.join(', ') });
   }
   return facts;
-}
-
-async function valueIn(
-  { words, person, api }: PageContext,
-  operation: string,
-  name: string,
-  value: string,
-): Promise<string> {
-  if (value === 'true' || value === 'false') return value === 'true' ? words.yes : words.no;
-  if (name === 'country') return countryName(words.locale, value);
-  const object = name.replace(/Id$/, '');
-  if (object !== name && isId(value) && person.may(`${object}:read`))
-    return (await choiceOf(api, object, value))?.text ?? words.views.gone;
-  const section = sectionOfList(operation);
-  return (section && textsIn(words, section).statuses?.[value]) ?? value;
 }
 
 function labelOf(words: DashboardWords, field: string): string {
