@@ -672,6 +672,123 @@ inBrowser('in Chromium', () => {
     expect(body.data.content).toBe(text);
   });
 
+  it('the editor keeps what people write, paste, link and upload, and nothing else', async () => {
+    const window = await browser.open({});
+    const { page } = window;
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'attacker@example.org')));
+    await page.locator('form .button').click();
+    const home = `${api.origin}/dashboard/${client.organizationId}`;
+    await page.waitForURL(home);
+    const { editor, faults, images } = DASHBOARD.en;
+    const field = page.locator('textarea[name=content]');
+    const surface = page.locator('.ProseMirror');
+    const tool = (name: string) => page.getByRole('toolbar').getByRole('button', { name, exact: true });
+    /** Sends an event with data, as pasting and dropping do. */
+    const give = (event: 'paste' | 'drop', html: string, file?: { name: string; type: string }) =>
+      page.evaluate<boolean>(`(() => {
+        const data = new DataTransfer();
+        const [html, file] = ${JSON.stringify([html, file ?? null])};
+        if (html !== '') data.setData('text/html', html);
+        if (file) data.items.add(new File(['x'], file.name, file));
+        const surface = document.querySelector('.ProseMirror');
+        const { x, y } = surface.getBoundingClientRect();
+        const shared = { bubbles: true, cancelable: true, clientX: x + 20, clientY: y + 20 };
+        const event = '${event}' === 'drop'
+          ? new DragEvent('drop', { ...shared, dataTransfer: data })
+          : new ClipboardEvent('paste', { ...shared, clipboardData: data });
+        surface.dispatchEvent(event);
+        return event.defaultPrevented;
+      })()`);
+    const rewrite = async (text: string) => {
+      await surface.click();
+      await page.keyboard.press('ControlOrMeta+a');
+      await page.keyboard.press('Delete');
+      if (text !== '') await page.keyboard.type(text);
+    };
+    const link = async (address: string) => {
+      await tool(editor.link).click();
+      await page.getByLabel(editor.address).fill(address);
+      await page.getByRole('button', { name: editor.apply }).click();
+    };
+    await page.goto(`${home}/posts/new`);
+
+    // A slash moves to the search elsewhere.
+    await rewrite('https://example.org/a and/or b');
+    expect(await field.inputValue()).toBe('https://example.org/a and/or b');
+
+    await rewrite('');
+    await give(
+      'paste',
+      '<b style="font-weight:normal" id="docs-internal-guid-1"><p onclick="x=1">a <span style="font-weight:700">bold</span>' +
+        '<script>x=1</script><style>p{color:red}</style><img src="x" onerror="x=1"><img src="data:image/png;base64,AA">' +
+        '<img src="https://example.com/a.png"><a href="javascript:x=1">b</a> <a href="https://example.org/a b">c</a></p></b>',
+    );
+    expect(await field.inputValue()).toBe('a **bold**b [c](https://example.org/a%20b)');
+
+    // A link is changed where the cursor is, and removed. Addresses that pages do not link are rejected.
+    await rewrite('river');
+    await page.keyboard.press('ControlOrMeta+a');
+    await link('javascript:alert(1)');
+    const address = page.getByLabel(editor.address);
+    expect(await address.evaluate((input: any) => input.validationMessage)).toBe(faults.webAddress);
+    await address.fill('office@example.org');
+    await page.getByRole('button', { name: editor.apply }).click();
+    expect(await field.inputValue()).toBe('[river](mailto:office@example.org)');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowLeft');
+    await link('example.org');
+    expect(await field.inputValue()).toBe('[river](https://example.org)');
+    await link('');
+    expect(await field.inputValue()).toBe('river');
+
+    // Other files do not replace the page, and an upload does not replace what was written since.
+    expect(await give('drop', '', { name: 'a.pdf', type: 'application/pdf' })).toBe(true);
+    await page.getByText(faults.noPicture).waitFor();
+    let upload = () => undefined as void;
+    const isUploaded = new Promise<void>((resolve) => (upload = resolve));
+    await page.route('**/images/new', async (route) => {
+      await isUploaded;
+      await route.continue();
+    });
+    await page.locator('.editor ~ input[type=file]').setInputFiles(join(__dirname, '../src/demo/river.jpg'));
+    await page.getByLabel(images.alt).fill('The river');
+    await page.getByRole('button', { name: editor.insertImage }).click();
+    await tool('Markdown').click();
+    await field.fill('| a |\n| - |\n\n');
+    upload();
+    await eventually(async () =>
+      expect(await field.inputValue()).toMatch(/^\| a \|\n\| - \|\n\n!\[The river\]\(\/images\/\S+\)$/),
+    );
+    window.requireQuiet(api.origin);
+  });
+
+  it('the dashboard works in a browser that refuses storage, or has a damaged draft', async () => {
+    const window = await browser.open({});
+    const { page } = window;
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'no-storage@example.org')));
+    await page.locator('form .button').click();
+    const home = `${api.origin}/dashboard/${client.organizationId}`;
+    await page.waitForURL(home);
+    await page.goto(`${home}/posts/new`);
+    const draft = await page.locator('[data-draft]').getAttribute('data-draft');
+    const key = `draft ${draft} /dashboard/${client.organizationId}/posts/new`;
+    await page.evaluate(`localStorage.setItem(${JSON.stringify(key)}, '{"since')`);
+    await page.reload();
+    await page.locator('.ProseMirror').waitFor();
+    window.requireQuiet(api.origin);
+    await page.addInitScript(`for (const name of ['localStorage', 'sessionStorage'])
+      Object.defineProperty(window, name, { get() { throw new DOMException('Denied', 'SecurityError'); } });`);
+    for (const email of ['ada@example.org', 'ben@example.org'])
+      await client.post('contact.create-contact', { organizationId: client.organizationId, email });
+    await page.goto(`${home}/contacts`);
+    await page.locator('tbody input[type=checkbox]').first().check();
+    expect(await page.locator('tbody input:checked').count()).toBe(1);
+    await page.goto(`${home}/posts/new`);
+    await page.locator('.ProseMirror').fill('Kept');
+    expect(await page.locator('textarea[name=content]').inputValue()).toBe('Kept');
+    window.requireQuiet(api.origin);
+  });
+
   it('every section is accessible, dark and light, wide and narrow', async () => {
     // `dashboard-crawl.e2e.spec.ts` opens every page in the second look.
     for (const look of someOf<Look>([{ isDark: true }, { width: 360, locale: 'de-DE' }])) {

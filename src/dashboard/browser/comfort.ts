@@ -1,5 +1,30 @@
 /** Runs on every page of the dashboard. All pages work without it. */
 
+/** The browser's storage. If it refuses access, the values are kept as long as the page is open. */
+const storage = (
+  name: 'localStorage' | 'sessionStorage',
+): Pick<Storage, 'getItem' | 'setItem' | 'removeItem' | 'clear'> => {
+  try {
+    return window[name];
+  } catch {
+    const kept = new Map<string, string>();
+    return {
+      getItem: (key) => kept.get(key) ?? null,
+      setItem: (key, value) => void kept.set(key, value),
+      removeItem: (key) => void kept.delete(key),
+      clear: () => kept.clear(),
+    };
+  }
+};
+const [local, session] = [storage('localStorage'), storage('sessionStorage')];
+const parsed = <Stored>(text: string | null): Stored | undefined => {
+  try {
+    return (JSON.parse(text ?? 'null') as Stored | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+};
+
 // Sends each form only once. Otherwise the browser would show the second response. After going back, the form can be sent again.
 document.addEventListener('submit', (event) => {
   const form = event.target as HTMLFormElement;
@@ -40,13 +65,13 @@ const searched = (url: string) => {
 };
 const TICKED = 'ticked';
 const readTicks = (): Set<string> => {
-  const stored = JSON.parse(sessionStorage.getItem(TICKED) ?? '{}') as { search?: string; ids?: string[] };
-  return new Set(stored.search === searched(location.href) ? stored.ids : []);
+  const stored = parsed<{ search?: string; ids?: string[] }>(session.getItem(TICKED));
+  return new Set(stored?.search === searched(location.href) ? stored.ids : []);
 };
 // Links from elsewhere lead to a list without ticks.
 const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
 const isFromList = document.referrer !== '' && searched(document.referrer) === searched(location.href);
-if (navigation?.type === 'navigate' && !isFromList) sessionStorage.removeItem(TICKED);
+if (navigation?.type === 'navigate' && !isFromList) session.removeItem(TICKED);
 
 // Lets users select every record of the page, and shows how many are selected elsewhere. Searching replaces the list.
 const addTicks = () => {
@@ -83,7 +108,7 @@ const addTicks = () => {
         if (!checked) ticked.delete(value);
         else if (ticked.size < MOST_TICKED) ticked.add(value);
       }
-      sessionStorage.setItem(TICKED, JSON.stringify({ search: searched(location.href), ids: [...ticked] }));
+      session.setItem(TICKED, JSON.stringify({ search: searched(location.href), ids: [...ticked] }));
       show();
     };
     for (const box of boxes) box.addEventListener('change', () => tick([box]));
@@ -119,7 +144,8 @@ document.addEventListener('keydown', (event) => {
   }
   // Moves to the search, unless the user is typing.
   if (key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
-  if ((target as HTMLElement).matches('input, select, textarea')) return;
+  const { isContentEditable } = target as HTMLElement;
+  if (isContentEditable || (target as HTMLElement).matches('input, select, textarea')) return;
   event.preventDefault();
   document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
 });
@@ -198,16 +224,15 @@ const fillIn = (form: HTMLFormElement, { since, fields }: Draft) => {
 
 // With the query, which can name a broadcast to duplicate.
 const here = location.pathname + location.search;
-const sentDraft = sessionStorage.getItem(SENT_DRAFT);
+const sentDraft = session.getItem(SENT_DRAFT);
 for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]')) {
   const { draft, restored, discard } = form.dataset;
   const key = `draft ${draft!} ${here}`;
-  const stored = localStorage.getItem(key);
+  const kept = parsed<Draft>(local.getItem(key));
   // A form that was rejected already contains what was typed.
-  if (sentDraft === key) sessionStorage.removeItem(SENT_DRAFT);
-  else if (stored !== null) {
+  if (sentDraft === key) session.removeItem(SENT_DRAFT);
+  else if (Array.isArray(kept?.fields)) {
     const before = sinceIn(form)?.value ?? null;
-    const kept = JSON.parse(stored) as Draft;
     if (JSON.stringify(kept.fields) !== JSON.stringify(draftFields(form))) {
       fillIn(form, kept);
       const notice = document.createElement('p');
@@ -218,7 +243,7 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]'
       button.className = 'button plain';
       button.textContent = discard!;
       button.addEventListener('click', () => {
-        localStorage.removeItem(key);
+        local.removeItem(key);
         form.reset();
         if (before !== null) sinceIn(form)!.value = before;
         notice.remove();
@@ -230,12 +255,12 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]'
   form.addEventListener('input', () => {
     const kept: Draft = { since: sinceIn(form)?.value ?? null, fields: draftFields(form) };
     try {
-      localStorage.setItem(key, JSON.stringify(kept));
+      local.setItem(key, JSON.stringify(kept));
     } catch {
       // The browser's storage is full.
     }
   });
-  form.addEventListener('submit', () => sessionStorage.setItem(SENT_DRAFT, key));
+  form.addEventListener('submit', () => session.setItem(SENT_DRAFT, key));
 }
 
 // Only a success redirects to another page of the organization. After an error, the person may have gone there without saving.
@@ -243,12 +268,10 @@ const sentFrom = sentDraft?.split(' ').at(-1);
 if (sentFrom !== undefined && sentFrom !== here) {
   const organization = sentFrom.split('/').slice(0, 3).join('/');
   const isSaved = navigation!.redirectCount > 0 && location.pathname.startsWith(organization);
-  if (isSaved) localStorage.removeItem(sentDraft!);
-  sessionStorage.removeItem(SENT_DRAFT);
+  if (isSaved) local.removeItem(sentDraft!);
+  session.removeItem(SENT_DRAFT);
 }
-document
-  .querySelector('form[action="/dashboard/sign-out"]')
-  ?.addEventListener('submit', () => localStorage.clear());
+document.querySelector('form[action="/dashboard/sign-out"]')?.addEventListener('submit', () => local.clear());
 
 declare const Idiomorph:
   | { defaults: { callbacks: { beforeAttributeUpdated: (name: string, element: Element) => boolean } } }

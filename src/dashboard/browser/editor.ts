@@ -3,9 +3,9 @@ import { baseKeymap, setBlockType, toggleMark, wrapIn } from 'prosemirror-comman
 import { history, redo, undo } from 'prosemirror-history';
 import { InputRule, inputRules, textblockTypeInputRule, wrappingInputRule } from 'prosemirror-inputrules';
 import { keymap } from 'prosemirror-keymap';
-import { type Attrs, type MarkType, type NodeType, Slice } from 'prosemirror-model';
+import { type Attrs, type MarkType, type NodeType, type ResolvedPos, Slice } from 'prosemirror-model';
 import { liftListItem, sinkListItem, splitListItem, wrapInList } from 'prosemirror-schema-list';
-import { type Command, EditorState } from 'prosemirror-state';
+import { type Command, EditorState, Selection } from 'prosemirror-state';
 import { EditorView } from 'prosemirror-view';
 import { documentOf, markdownOf, mergeNames, schema } from './markdown.js';
 
@@ -84,11 +84,75 @@ const typed = (hasMerges: boolean) => [
     : []),
 ];
 
+/** Whether pages, or emails, link an address. Those of emails can be merge fields. */
+function isLinked(address: string, hasMerges: boolean): boolean {
+  return (hasMerges ? /^(https?:\/\/|mailto:|tel:|\{[{%])/i : /^(https?:\/\/|mailto:)/i).test(address);
+}
+
+/** Completes an address as people type it. Undefined if it would not be linked. */
+function completed(typed: string, hasMerges: boolean): string | undefined {
+  if (typed === '' || isLinked(typed, hasMerges)) return typed;
+  if (/^[^\s@/:]+@[^\s@/:]+\.[^\s@/:]+$/.test(typed)) return `mailto:${typed}`;
+  if (/^\/(?!\/)/.test(typed)) return new URL(typed, location.href).href;
+  return /^[\p{L}\p{N}.-]+\.\p{L}{2,}(?=[/:?#]|$)/u.test(typed) ? `https://${typed}` : undefined;
+}
+
+/** The ends of the link that the cursor is in. */
+function linkAround({ $from }: Selection): { from: number; to: number } | undefined {
+  const link = marks.link.isInSet($from.marks());
+  if (!link) return undefined;
+  const isWithin = (index: number) => link.isInSet($from.parent.maybeChild(index)?.marks ?? []);
+  let [first, last] = [$from.index(), $from.index()];
+  while (isWithin(first - 1)) first -= 1;
+  while (isWithin(last)) last += 1;
+  return { from: $from.posAtIndex(first), to: $from.posAtIndex(last) };
+}
+
+/** The page's policy blocks styles and scripts in HTML that is read, and would report each. */
+function inert(pasted: string): string {
+  return pasted
+    .replace(/<(style|script)\b[^]*?<\/\1\s*>/gi, '')
+    .replace(/<[a-z][^<>]*>/gi, (tag) => tag.replace(/\s(style|on\w+)\s*=/gi, ' data-$1='));
+}
+
+const STYLES: [style: RegExp, mark: string][] = [
+  [/(?:^|;)\s*font-weight:\s*(?:bold|[6-9]00)/i, 'strong'],
+  [/(?:^|;)\s*font-style:\s*italic/i, 'em'],
+  [/(?:^|;)\s*text-decoration[\w-]*:[^;]*line-through/i, 's'],
+];
+
+/** Turns styles into the elements of their marks. */
+function withMarks(body: HTMLElement): void {
+  for (const element of body.querySelectorAll<HTMLElement>('[data-style]')) {
+    const { style = '' } = element.dataset;
+    for (const [, mark] of STYLES.filter(([pattern]) => pattern.test(style))) {
+      const marked = document.createElement(mark);
+      marked.append(...element.childNodes);
+      element.append(marked);
+    }
+    // Google Docs puts everything into one.
+    if (element.matches('b') && /(?:^|;)\s*font-weight:\s*(?:normal|[1-5]00)/i.test(style))
+      element.replaceWith(...element.childNodes);
+  }
+}
+
+/** Removes links and images that pages and emails do not show. Emails show images of other servers. */
+function withoutForeign(body: HTMLElement, hasMerges: boolean): void {
+  for (const link of body.querySelectorAll('a[href]'))
+    if (!isLinked(link.getAttribute('href')!, hasMerges)) link.removeAttribute('href');
+  for (const image of body.querySelectorAll('img')) {
+    const { src } = image;
+    const isOurs = src.startsWith(`${location.origin}/images/`);
+    if (image.getAttribute('src')?.startsWith('{')) continue;
+    if (hasMerges ? !/^https?:/.test(src) : !isOurs) image.remove();
+    else image.setAttribute('src', hasMerges ? src : new URL(src).pathname);
+  }
+}
+
 /** Word marks the items of its lists only by a class, and writes their bullets as text. */
-function withLists(pasted: string): string {
-  const { body } = new DOMParser().parseFromString(pasted, 'text/html');
+function withLists(body: HTMLElement): void {
   for (const item of body.querySelectorAll<HTMLElement>('p[class^=MsoListParagraph]')) {
-    const bullet = item.querySelector('[style*="mso-list:Ignore"]');
+    const bullet = item.querySelector('[data-style*="mso-list:Ignore"]');
     const kind = /^\s*\w{1,3}[.)]/.test(bullet?.textContent ?? '') ? 'ol' : 'ul';
     bullet?.remove();
     const before = item.previousElementSibling;
@@ -100,7 +164,6 @@ function withLists(pasted: string): string {
     holder.append(entry);
     item.remove();
   }
-  return body.innerHTML;
 }
 
 for (const row of document.querySelectorAll<HTMLElement>('[data-merge-fields] tr')) {
@@ -141,12 +204,31 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
   surface.append(tools);
   const view = new EditorView(surface, {
     state: stateOf(),
-    attributes: { role: 'textbox', 'aria-multiline': 'true', 'aria-labelledby': label.id, dir: 'auto' },
-    transformPastedHTML: withLists,
+    attributes: {
+      ...{ role: 'textbox', 'aria-multiline': 'true', 'aria-labelledby': label.id, dir: 'auto' },
+      ...(document.getElementById(`${id}-fault`) && {
+        'aria-invalid': 'true',
+        'aria-describedby': `${id}-fault`,
+      }),
+    },
+    transformPastedHTML(pasted) {
+      const { body } = new DOMParser().parseFromString(inert(pasted), 'text/html');
+      withMarks(body);
+      withoutForeign(body, hasMerges);
+      withLists(body);
+      return body.innerHTML;
+    },
     // Word adds a picture of the text.
     handlePaste: (_, { clipboardData }) =>
       clipboardData?.getData('text/plain') === '' && takeImage(clipboardData.files),
-    handleDrop: (_, { dataTransfer }) => takeImage(dataTransfer?.files),
+    handleDrop: (_, { dataTransfer, clientX, clientY }) => {
+      if (view.dragging || dataTransfer?.files.length === 0) return false;
+      const place = view.posAtCoords({ left: clientX, top: clientY });
+      if (place) select(view.state.doc.resolve(place.pos));
+      // Otherwise the browser would open the file in place of the page.
+      if (!takeImage(dataTransfer?.files)) fail(picker.dataset.wrong!);
+      return true;
+    },
     dispatchTransaction(transaction) {
       view.updateState(view.state.apply(transaction));
       showTools();
@@ -158,6 +240,11 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
   surface.after(foreign, failed, picker);
   document.body.append(...dialogs);
 
+  const select = ($at: ResolvedPos) => view.dispatch(view.state.tr.setSelection(Selection.near($at)));
+  const fail = (why: string) => {
+    failed.hidden = false;
+    failed.textContent = why;
+  };
   const isShown = (): boolean => field.hidden === true;
   const showTools = () => {
     for (const button of buttons) {
@@ -181,32 +268,42 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     showTools();
   };
 
-  const ask = (name: string, value: string, apply: (text: string) => void) => {
+  type Asked = { value?: string; complete?: (text: string) => string | undefined };
+  const ask = (
+    name: string,
+    apply: (text: string) => void,
+    { value = '', complete = String }: Asked = {},
+  ) => {
     const dialog = dialogs.find(({ dataset }) => dataset.dialog === name)!;
     const input = dialog.querySelector('input')!;
+    const check = () =>
+      input.setCustomValidity(complete(input.value.trim()) === undefined ? input.dataset.wrong! : '');
     input.value = value;
+    input.oninput = check;
+    check();
     dialog.returnValue = '';
     dialog.showModal();
     dialog.onclose = () => {
       view.focus();
-      if (dialog.returnValue === 'apply') apply(input.value.trim());
+      if (dialog.returnValue === 'apply') apply(complete(input.value.trim())!);
     };
   };
   const askForLink = () => {
-    const { $from, from, to, empty } = view.state.selection;
+    const { selection, doc } = view.state;
+    const { $from, empty } = selection;
+    const { from, to } = (empty ? linkAround(selection) : undefined) ?? selection;
     const before = (marks.link.isInSet($from.marks())?.attrs.href as string | undefined) ?? '';
-    ask('link', before, (href) => {
-      const { tr } = view.state;
-      if (!empty) tr.removeMark(from, to, marks.link);
+    const isShownAsText = from === to || doc.textBetween(from, to) === before;
+    const change = (href: string) => {
+      const tr = view.state.tr.removeMark(from, to, marks.link);
       if (href !== '') {
-        const link = marks.link.create({
-          href: /^[\w.-]+\.[a-z]{2,}(\/|$)/i.test(href) ? `https://${href}` : href,
-        });
-        if (empty) tr.replaceSelectionWith(schema.text(href, [link]), false);
+        const link = marks.link.create({ href });
+        if (isShownAsText) tr.replaceWith(from, to, schema.text(href, [link]));
         else tr.addMark(from, to, link);
       }
       view.dispatch(tr);
-    });
+    };
+    ask('link', change, { value: before, complete: (typed) => completed(typed, hasMerges) });
   };
   /** Uploads the file on the page that people without scripts use, and reads the address from the page that follows. */
   const upload = async (file: File, alt: string) => {
@@ -221,18 +318,24 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     const shown = page.querySelector<HTMLImageElement>('.picture img');
     // An email is read elsewhere, so it needs the whole address.
     const src = hasMerges ? page.querySelector<HTMLInputElement>('#url')?.value : shown?.getAttribute('src');
-    if (src) view.dispatch(view.state.tr.replaceSelectionWith(nodes.image.create({ src, alt }), false));
-    else throw new Error(page.querySelector('.faults')?.textContent.trim() ?? failure);
+    if (!src) throw new Error(page.querySelector('.faults')?.textContent.trim() ?? failure);
+    const image = nodes.image.create({ src, alt });
+    if (isShown()) {
+      // What is selected by then stays.
+      select(view.state.selection.$to);
+      view.dispatch(view.state.tr.replaceSelectionWith(image, false));
+    } else {
+      const text = markdownOf(schema.node('doc', null, schema.node('paragraph', null, image)), hasMerges);
+      field.setRangeText(text, field.selectionEnd, field.selectionEnd, 'end');
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+    }
   };
   const takeImage = (files: FileList | null | undefined): boolean => {
     const file = [...(files ?? [])].find(({ type }) => type.startsWith('image/'));
     if (!file) return false;
     failed.hidden = true;
-    ask('image', '', (alt) => {
-      upload(file, alt).catch((error: Error) => {
-        failed.hidden = false;
-        failed.textContent = error instanceof TypeError ? failure : error.message;
-      });
+    ask('image', (alt) => {
+      upload(file, alt).catch((error: Error) => fail(error instanceof TypeError ? failure : error.message));
     });
     return true;
   };
