@@ -30,7 +30,8 @@ export class RecordOfflineSignatures extends RecordInput('petitionId') {
     optional: true,
     nullable: true,
     example: 'Market square, sheets 1 to 4',
-    description: 'Where the signatures were collected. It stays in the history, so do not enter signers’ names.',
+    description:
+      'Where the signatures were collected. It stays in the history, so do not enter signers’ names.',
   })
   note?: string | null;
 }
