@@ -419,14 +419,16 @@ withChromium('in Chromium', () => {
   });
 
   it('the embed fits its frame on another page to its content, and dispatches events there', async () => {
-    const elsewhere = createServer((_, response) => {
+    const elsewhere = createServer(({ url }, response) => {
       response.setHeader('Content-Type', 'text/html');
-      response.end(`<!doctype html><script>
+      if (url === '/thanks') return response.end('<!doctype html><title>Thanks</title>');
+      return response.end(`<!doctype html><script>
           window.heard = [];
           for (const name of ['advocacy:ready', 'advocacy:signed'])
             addEventListener(name, ({ detail, target }) => heard.push([name, target.localName, detail]));
         </script><script src="${origin}/embed.js" defer></script>
-        <advocacy-petition src="${page.path}"><a href="${origin}${page.path}">Sign</a></advocacy-petition>`);
+        <advocacy-petition src="${page.path}" source="elsewhere" ${url === '/redirected' ? 'redirect="/thanks"' : ''}
+          ><a href="${origin}${page.path}">Sign</a></advocacy-petition>`);
     }).listen(0, '127.0.0.1');
     await once(elsewhere, 'listening');
     const { page: tab } = await browser.open();
@@ -448,6 +450,15 @@ withChromium('in Chromium', () => {
     await frame.locator('form .button').click();
     const signed = ['advocacy:signed', 'advocacy-petition', { confirmation: 'EMAIL' }];
     await eventually(async () => expect(await heard()).toEqual([ready, signed]));
+
+    await tab.goto(`${new URL(tab.url()).origin}/redirected`);
+    await ageForm(frame, people.api, page.petitionId);
+    expect(await frame.locator('[name=source]').inputValue()).toBe('elsewhere');
+    await frame.locator('#firstName').fill('Bea');
+    await frame.locator('#lastName').fill('Lovelace');
+    await frame.locator('#email').fill('bea.elsewhere@example.org');
+    await frame.locator('form .button').click();
+    await tab.waitForURL('**/thanks');
     elsewhere.close();
   });
 });
