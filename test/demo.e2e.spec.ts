@@ -1,5 +1,9 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { RpcError } from '#libs/rpc';
+import { createDemo } from '../src/demo/index.js';
+import { Renderer } from '../src/images/renderer.js';
+import { Api, Client } from './harness.js';
 import { createDirectory, eventually, Program, ServerProcess } from './processes.js';
 import { longIt } from './length.js';
 
@@ -45,6 +49,20 @@ longIt('npm run demo -- reset brings the demo back, and keeps the former data', 
   } finally {
     for (const name of await aside()) await rm(join(dirname(DATA_DIR), name), { recursive: true });
     await directory.remove();
+  }
+});
+
+it('the demo of a first start gets its images even if the machine is too busy to decode them at once', async () => {
+  const api = await Api.start();
+  try {
+    const { app, runtime } = api.instances[0]!;
+    const render = jest.spyOn(app.get(Renderer, { strict: false }), 'render');
+    render.mockRejectedValueOnce(new RpcError('SERVICE_UNAVAILABLE', 'Decoding this image took too long.'));
+    const demo = await createDemo(app, runtime);
+    const { body } = await new Client(api.origin, demo!.organizationId, demo!.key).get('image.list-images');
+    expect(body.data).toHaveLength(2);
+  } finally {
+    await api.stop();
   }
 });
 

@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import { createRequire } from 'node:module';
 import { newId } from '#libs/random';
 import { exclusively } from '#libs/database';
-import { type Input, type InputClass, OperationRunner, systemInput } from '#libs/rpc';
+import { type Input, type InputClass, OperationRunner, RpcError, systemInput } from '#libs/rpc';
 import { CreateBroadcast, SendBroadcast } from '../broadcasts/index.js';
 import { CreateContact } from '../contacts/index.js';
 import { CreateField } from '../fields/index.js';
@@ -60,6 +60,8 @@ the new basin has been built, but has never been switched on.
 > The basin can hold a whole night’s rain. All it takes is a decision.
 
 We will hand over the signatures at the next public session of the council.`;
+
+const MOST_UPLOADS = 10;
 
 /** The records that the first start created. */
 type Demo = { organizationId: string; key: string; petitionId: string; path: string; invitation: string };
@@ -140,9 +142,17 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
 
   const upload = async (name: string, alt: string, file: string): Promise<string> => {
     const mediaType = file.endsWith('logo') ? 'image/png' : 'image/jpeg';
-    const bytes = createReadStream(createRequire(import.meta.url).resolve(file));
-    const fields = { name, alt, mediaType, bytes };
-    return (await run<UploadImage, { imageId: string }>(UploadImage, fields)).imageId;
+    for (let attempt = 1; ; attempt += 1) {
+      const bytes = createReadStream(createRequire(import.meta.url).resolve(file));
+      const fields = { name, alt, mediaType, bytes };
+      try {
+        return (await run<UploadImage, { imageId: string }>(UploadImage, fields)).imageId;
+      } catch (error) {
+        // A busy machine decodes it later. Without this, the first start would fail and leave half a demo.
+        if (!(error instanceof RpcError && error.code === 'SERVICE_UNAVAILABLE' && attempt < MOST_UPLOADS))
+          throw error;
+      }
+    }
   };
   const imageId = await upload(
     'River',

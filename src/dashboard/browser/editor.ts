@@ -271,7 +271,7 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
   type Asked = { value?: string; complete?: (text: string) => string | undefined };
   const ask = (
     name: string,
-    apply: (text: string) => void,
+    apply: (text: string, typed: string) => void,
     { value = '', complete = String }: Asked = {},
   ) => {
     const dialog = dialogs.find(({ dataset }) => dataset.dialog === name)!;
@@ -285,7 +285,8 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     dialog.showModal();
     dialog.onclose = () => {
       view.focus();
-      if (dialog.returnValue === 'apply') apply(complete(input.value.trim())!);
+      const typed = input.value.trim();
+      if (dialog.returnValue === 'apply') apply(complete(typed)!, typed);
     };
   };
   const askForLink = () => {
@@ -293,12 +294,12 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     const { $from, empty } = selection;
     const { from, to } = (empty ? linkAround(selection) : undefined) ?? selection;
     const before = (marks.link.isInSet($from.marks())?.attrs.href as string | undefined) ?? '';
-    const isShownAsText = from === to || doc.textBetween(from, to) === before;
-    const change = (href: string) => {
+    const isShownAsText = from === to || completed(doc.textBetween(from, to), hasMerges) === before;
+    const change = (href: string, typed: string) => {
       const tr = view.state.tr.removeMark(from, to, marks.link);
       if (href !== '') {
         const link = marks.link.create({ href });
-        if (isShownAsText) tr.replaceWith(from, to, schema.text(href, [link]));
+        if (isShownAsText) tr.replaceWith(from, to, schema.text(typed, [link]));
         else tr.addMark(from, to, link);
       }
       view.dispatch(tr);
