@@ -180,7 +180,7 @@ describe('contacts import', () => {
         ['import', good, '--organization', organizationId, '--format', 'xml'],
         /Allowed choices are ndjson, csv/,
       ],
-      [['import', 'people.txt', '--organization', organizationId], /^Add --format ndjson or --format csv/],
+      [['import', 'people.dat', '--organization', organizationId], /^Add --format ndjson or --format csv/],
       [
         ['import', good, '--organization', organizationId, '--on-conflict', 'keep'],
         /^--on-conflict keep requires --petition\. /,
@@ -241,7 +241,7 @@ describe('contacts export', () => {
 
   it('exits with 1 and one sentence for each mistake', async () => {
     const results = [
-      await exportTo('--out', join(directory, 'people.txt')),
+      await exportTo('--out', join(directory, 'people.dat')),
       await exportTo('--out', join(directory, 'none', 'people.csv')),
       await run('export', '--organization', 'x'),
     ];
