@@ -640,7 +640,7 @@ inBrowser('in Chromium', () => {
       data.setData('text/html', item + 'three</p>' + item + '<font size="7">four</font></p>');
       document.querySelector('.ProseMirror').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
     }`);
-    expect(await written()).toMatch(/- three\n- four$/);
+    expect(await written()).toMatch(/\* three\n\* four$/);
 
     // An image is uploaded in place, and asks what it shows.
     const picker = page.locator('.editor ~ input[type=file]');

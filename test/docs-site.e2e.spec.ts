@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Browser, type Window } from './browser.js';
+import { isLong } from './length.js';
 import { createDirectory, eventually, ServerProcess } from './processes.js';
 
 type Item = { name: string; request: { method: string; url: { raw: string }; body?: { raw?: string } } };
@@ -14,6 +15,8 @@ type Item = { name: string; request: { method: string; url: { raw: string }; bod
 const root = join(__dirname, '..');
 const collection = JSON.parse(readFileSync(join(root, 'docs/reference/postman.json'), 'utf8'));
 const items: Item[] = collection.item.flatMap(({ item }: { item: Item[] }) => item);
+/** All operations in `npm run test:long`, and otherwise those of four services. */
+const tried = isLong ? items : items.filter(({ name }) => /^(api-key|contact|list|post)\./.test(name));
 const run = promisify(execFile);
 
 let directory: Awaited<ReturnType<typeof createDirectory>>;
@@ -55,13 +58,17 @@ function placeOf({ name }: Item): number {
   return 4;
 }
 
-it('every operation is called with one click, with the key that the first start printed', async () => {
+it('operations are called with one click, with the key that the first start printed', async () => {
   window = await browser.open();
   const { page } = window;
   await page.goto(welcome);
   expect(page.url()).toBe(`${new URL(welcome).origin}/docs`);
+  await page.goto(`${new URL(welcome).origin}/docs/api-key.revoke-api-key`);
+  await page.getByRole('button', { name: 'Send' }).click();
+  // The key of the page itself is not offered.
+  await page.getByText('no record for: apiKeyId').waitFor();
   const failed: [string, string][] = [];
-  for (const item of items.toSorted((one, other) => placeOf(one) - placeOf(other))) {
+  for (const item of tried.toSorted((one, other) => placeOf(one) - placeOf(other))) {
     await page.goto(`${new URL(welcome).origin}/docs/${item.name}`);
     await page.getByRole('button', { name: 'Send' }).click();
     await page.locator('.try [role=status] pre').waitFor();
@@ -75,10 +82,12 @@ it('every operation is called with one click, with the key that the first start 
         /"reason": "(\w+)"|no record for: (\w+)/.exec(answer)?.slice(1).find(Boolean) ?? answer,
       ]),
     ),
-  ).toEqual(REFUSED);
+  ).toEqual(
+    Object.fromEntries(Object.entries(REFUSED).filter(([name]) => tried.some((item) => item.name === name))),
+  );
 });
 
-it('curl, TypeScript and Python send the request of each operation', async () => {
+it('curl, TypeScript and Python send the same request', async () => {
   const sent: string[] = [];
   const recorder: Server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -102,7 +111,7 @@ it('curl, TypeScript and Python send the request of each operation', async () =>
   const folder = mkdtempSync(join(tmpdir(), 'advocacy-examples-'));
   try {
     const [shell, typescript, python]: string[][] = [[], [], []];
-    for (const { name } of items) {
+    for (const { name } of tried) {
       const markdown = await textOf(`/docs/${name}`);
       const codes = [...markdown.matchAll(/<pre tabindex="0"><code class="language-(\w+)">([^]*?)<\/code>/g)]
         .filter(([, language]) => ['sh', 'ts', 'python'].includes(language!))
@@ -139,7 +148,7 @@ it('curl, TypeScript and Python send the request of each operation', async () =>
     };
     const bySh = await requestsOf('sh', 'all.sh');
     expect(bySh.map((line) => JSON.parse(line)).map(([method, path]) => `${method} ${path}`)).toEqual(
-      items.map(({ name, request }) => `${request.method} /v1/${name}`),
+      tried.map(({ name, request }) => `${request.method} /v1/${name}`),
     );
     expect(await requestsOf('python3', 'all.py')).toEqual(bySh);
     expect(await requestsOf(process.execPath, 'all.mjs')).toEqual(bySh);

@@ -141,9 +141,9 @@ export const contacts: typeof en = {
       label: 'Zeichensatz',
       button: 'Datei neu einlesen',
       names: {
-        'utf-8': 'Unicode (UTF-8)',
-        'utf-16le': 'Unicode (UTF-16)',
-        'utf-16be': 'Unicode (UTF-16, Big-Endian)',
+        'utf-8': 'Unicode (UTF‑8)',
+        'utf-16le': 'Unicode (UTF‑16)',
+        'utf-16be': 'Unicode (UTF‑16, Big-Endian)',
         'windows-1252': 'Westeuropäisch (Windows-1252)',
         'windows-1250': 'Mitteleuropäisch (Windows-1250)',
         'iso-8859-1': 'Westeuropäisch (ISO 8859-1)',

@@ -132,9 +132,9 @@ export const contacts = {
       label: 'Character set',
       button: 'Read the file again',
       names: {
-        'utf-8': 'Unicode (UTF-8)',
-        'utf-16le': 'Unicode (UTF-16)',
-        'utf-16be': 'Unicode (UTF-16, big-endian)',
+        'utf-8': 'Unicode (UTF‑8)',
+        'utf-16le': 'Unicode (UTF‑16)',
+        'utf-16be': 'Unicode (UTF‑16, big-endian)',
         'windows-1252': 'Western European (Windows-1252)',
         'windows-1250': 'Central European (Windows-1250)',
         'iso-8859-1': 'Western European (ISO 8859-1)',

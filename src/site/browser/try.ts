@@ -49,7 +49,11 @@
       const response = await fetch(`/v1/${list}${query}`, { headers: authorization() });
       if (!response.ok) throw new Error(await response.text());
       const { data } = (await response.json()) as { data: Record<string, string> | Record<string, string>[] };
-      const records = Array.isArray(data) ? data : [data];
+      const all = Array.isArray(data) ? data : [data];
+      // Revoking the key of this page would end every further try.
+      const isOwnKey = ({ prefix }: Record<string, string>) =>
+        isLast && key.value.trim().startsWith(prefix ?? ' ');
+      const records = all.filter((one) => !isOwnKey(one));
       const record = field === 'otherId' ? records.at(-2) : records.at(isLast ? 0 : -1);
       return record?.id ?? record?.[field];
     };
