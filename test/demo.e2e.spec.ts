@@ -2,7 +2,7 @@ import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { RpcError } from '#libs/rpc';
 import { createDemo } from '../src/demo/index.js';
-import { Renderer } from '../src/images/renderer.js';
+import { Renderer } from '../src/images/index.js';
 import { Api, Client } from './harness.js';
 import { createDirectory, eventually, Program, ServerProcess } from './processes.js';
 import { longIt } from './length.js';
@@ -57,7 +57,9 @@ it('the demo of a first start gets its images even if the machine is too busy to
   try {
     const { app, runtime } = api.instances[0]!;
     const render = jest.spyOn(app.get(Renderer, { strict: false }), 'render');
-    render.mockRejectedValueOnce(new RpcError('SERVICE_UNAVAILABLE', 'Decoding this image took too long.'));
+    render.mockRejectedValueOnce(
+      new RpcError('SERVICE_UNAVAILABLE', 'Decoding this image took too long.', { reason: 'OVERLOADED' }),
+    );
     const demo = await createDemo(app, runtime);
     const { body } = await new Client(api.origin, demo!.organizationId, demo!.key).get('image.list-images');
     expect(body.data).toHaveLength(2);
