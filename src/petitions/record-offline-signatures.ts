@@ -31,7 +31,7 @@ export class RecordOfflineSignatures extends RecordInput('petitionId') {
     nullable: true,
     example: 'Market square, sheets 1 to 4',
     description:
-      'Where the signatures were collected. It stays in the history, so do not enter signers’ names.',
+      'The place where the signatures were collected. It stays in the history, so do not enter signers’ names.',
   })
   note?: string | null;
 }

@@ -33,9 +33,9 @@ const EMAIL = /^(e?mails?|emailings?|correos?|courriels?|email(versand|marketing
 /** By any way, or by email. */
 const CONTACT =
   /^(contact\w*|kontakt\w*|werbung|publicidad|publicite|marketing|mailen|anschreiben|angeschrieben|ecrire|escribir|write|verteiler\w*|mailings?|envios|versand|list[ea]?s?|send|senden|envoyer|enviar)$/;
-/** What someone agreed to… */
+/** Words of agreement, such as "Consent". */
 const AGREED = /^(optin$|einwillig|consent|permission|subscri|abonn|suscri)/;
-/** …or wants. */
+/** Words of wishes, such as "Receives". Alone, they do not show that the wish is about email. */
 const WANTED =
   /^(inscri|zustimm|erlaub|permis|accept|acept|akzept|agree|want|wish|like$|wunsch|erwunscht|gewunscht|mochte|darf$|may$|can$|desea|quiere|souhait|veut|receives?$|recib[ei]|recoi|recevoir|erhalt|bezieht$|anmeld|angemeld|newsletteranmeld|gets?$)/;
 /** Words that change nothing. `c` ends the names of fields in Salesforce. */
@@ -49,8 +49,8 @@ const FILLERS = new Set(
 const ROLES = [REFUSED, REFUSED_EMAIL, DENIED, NEWSLETTER, EMAIL, CONTACT, AGREED, WANTED];
 
 /**
- * What a yes in a column with this name means: that someone wants email, or that they refused it. Undefined if the name contains a word
- * that is not about this, or denies twice, such as "Not unsubscribed".
+ * The meaning of "yes" in a column with this name: the person wants email, or has refused it. Undefined if the name contains a word about
+ * something else, or two denials, such as "Not unsubscribed".
  */
 export function questionIn(column: string): 'subscribed' | 'optOut' | undefined {
   const spaced = withoutAnswers(column).replace(/(\p{Ll})(?=\p{Lu})/gu, '$1 ');

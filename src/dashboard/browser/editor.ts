@@ -322,7 +322,7 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     if (!src) throw new Error(page.querySelector('.faults')?.textContent.trim() ?? failure);
     const image = nodes.image.create({ src, alt });
     if (isShown()) {
-      // What is selected by then stays.
+      // The image follows the selected text and does not replace it.
       select(view.state.selection.$to);
       view.dispatch(view.state.tr.replaceSelectionWith(image, false));
     } else {

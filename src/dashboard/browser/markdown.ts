@@ -291,7 +291,7 @@ export function markdownOf(document: Node, hasMerges: boolean): string {
   return parts.filter((text) => text !== '').join('\n\n');
 }
 
-/** What follows a list could become a part of it. */
+/** Whether a list is followed by a block that would be read as a part of it. */
 function hasListsInRow({ children }: Node): boolean {
   const shown = children.filter((block) => !block.isTextblock || block.content.size > 0);
   return shown.some((block, n) => {
