@@ -281,12 +281,15 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     input.value = value;
     input.oninput = check;
     check();
-    dialog.returnValue = '';
     dialog.showModal();
-    dialog.onclose = () => {
+    dialog.onclose = () => view.focus();
+    // The close event comes later, and keys that are pressed before it belong behind the change.
+    dialog.querySelector('form')!.onsubmit = (event) => {
+      event.preventDefault();
+      dialog.close();
       view.focus();
       const typed = input.value.trim();
-      if (dialog.returnValue === 'apply') apply(complete(typed)!, typed);
+      if ((event.submitter as HTMLButtonElement).value === 'apply') apply(complete(typed)!, typed);
     };
   };
   const askForLink = () => {
