@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { command } from './commands.js';
 import { type Client } from './harness.js';
 import { Deployment, eventually, Program, type Result } from './processes.js';
+import { longIt } from './length.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -87,7 +88,7 @@ describe('contacts import', () => {
     await server.end('SIGTERM');
   });
 
-  it('reads standard input, with the format as an option', async () => {
+  longIt('reads standard input, with the format as an option', async () => {
     const args = [
       CLI,
       'contacts',
@@ -111,7 +112,7 @@ describe('contacts import', () => {
     expect(JSON.parse(stdout)).toMatchObject({ created: 1, failedCount: 0 });
   });
 
-  it('finishes the current lines on Ctrl-C, and the same command resumes the import', async () => {
+  longIt('finishes the current lines on Ctrl-C, and the same command resumes the import', async () => {
     // More than is read ahead of the lines that are being written.
     const padding = ' '.repeat(300);
     const people = Array.from({ length: 2_000 }, (_, n) => `{"email":"person-${n}@example.org"}${padding}\n`);
@@ -232,7 +233,7 @@ describe('contacts export', () => {
     expect((await readdir(directory)).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 
-  it('ends when its output is no longer read', async () => {
+  longIt('ends when its output is no longer read', async () => {
     const args = [CLI, 'contacts', 'export', '--organization', client.organizationId];
     const script = `"${process.execPath}" ${args.map((arg) => `"${arg}"`).join(' ')} | head -n 1`;
     const { status, stdout, stderr } = await new Program('sh', ['-c', script], deployment.environment).ended;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { Api, Client, DatabaseGate, NOBODY } from './harness.js';
 import { Deployment, eventually } from './processes.js';
+import { longIt } from './length.js';
 
 let api: Api;
 let client: Client;
@@ -219,45 +220,48 @@ describe('export-contacts', () => {
     gate.stop();
   });
 
-  it('ends quietly if the client disconnects, and cuts off the response if the database does', async () => {
-    const deployment = await Deployment.create();
-    const caller = await deployment.organization();
-    const gate = await DatabaseGate.before(deployment.database.url);
-    const server = await deployment.startServer({ DATABASE_URL: gate.url });
-    const there = caller.at(server.origin);
-    // More than the operating system buffers of an unread response.
-    const large = Array.from({ length: 500 }, (_, n) => ({
-      email: `p-${n}@example.org`,
-      bio: '🎈'.repeat(5_000),
-    }));
-    const text = large.map((contact) => JSON.stringify(contact)).join('\n');
-    expect((await importInto(there, text)).body.data.created).toBe(500);
-    const open = async () => {
-      const exporting = get(`${server.origin}/v1/contact.export-contacts`, {
-        headers: { Authorization: `Bearer ${caller.key}` },
-      });
-      const [response] = await once(exporting, 'response');
-      await once(response, 'readable');
-      return response;
-    };
-    const logged = () => server.log.filter(({ path }) => path === '/v1/contact.export-contacts');
-    const failures = () => server.log.filter(({ message }) => message === 'request failed');
+  longIt(
+    'ends quietly if the client disconnects, and cuts off the response if the database does',
+    async () => {
+      const deployment = await Deployment.create();
+      const caller = await deployment.organization();
+      const gate = await DatabaseGate.before(deployment.database.url);
+      const server = await deployment.startServer({ DATABASE_URL: gate.url });
+      const there = caller.at(server.origin);
+      // More than the operating system buffers of an unread response.
+      const large = Array.from({ length: 500 }, (_, n) => ({
+        email: `p-${n}@example.org`,
+        bio: '🎈'.repeat(5_000),
+      }));
+      const text = large.map((contact) => JSON.stringify(contact)).join('\n');
+      expect((await importInto(there, text)).body.data.created).toBe(500);
+      const open = async () => {
+        const exporting = get(`${server.origin}/v1/contact.export-contacts`, {
+          headers: { Authorization: `Bearer ${caller.key}` },
+        });
+        const [response] = await once(exporting, 'response');
+        await once(response, 'readable');
+        return response;
+      };
+      const logged = () => server.log.filter(({ path }) => path === '/v1/contact.export-contacts');
+      const failures = () => server.log.filter(({ message }) => message === 'request failed');
 
-    (await open()).destroy();
-    await eventually(() => expect(logged()).toHaveLength(1));
-    expect(logged()[0]!.message).toBe('client aborted the request');
-    expect(failures()).toEqual([]);
+      (await open()).destroy();
+      await eventually(() => expect(logged()).toHaveLength(1));
+      expect(logged()[0]!.message).toBe('client aborted the request');
+      expect(failures()).toEqual([]);
 
-    const response = await open();
-    gate.shut();
-    const whole = (async () => {
-      for await (const chunk of response) expect(chunk.length).toBeGreaterThan(0);
-    })();
-    await expect(whole).rejects.toThrow('aborted');
-    await eventually(() => expect(logged()).toHaveLength(2));
-    expect(logged()[1]).toMatchObject({ message: 'request cut off', error: 'DATABASE_UNREACHABLE' });
-    expect(failures()).toEqual([]);
-    gate.stop();
-    await deployment.stop();
-  });
+      const response = await open();
+      gate.shut();
+      const whole = (async () => {
+        for await (const chunk of response) expect(chunk.length).toBeGreaterThan(0);
+      })();
+      await expect(whole).rejects.toThrow('aborted');
+      await eventually(() => expect(logged()).toHaveLength(2));
+      expect(logged()[1]).toMatchObject({ message: 'request cut off', error: 'DATABASE_UNREACHABLE' });
+      expect(failures()).toEqual([]);
+      gate.stop();
+      await deployment.stop();
+    },
+  );
 });

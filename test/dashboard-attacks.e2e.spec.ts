@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TABLE } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
-import { isLong, someOf } from './length.js';
+import { isLong, longIt, someOf } from './length.js';
 import { invitationTo, signedIn, Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually } from './processes.js';
@@ -117,7 +117,7 @@ describe('an uploaded file', () => {
     expect([status, text]).toEqual([422, expect.stringContaining('larger than 20 MB')]);
   });
 
-  it('of line breaks only does not block other requests', async () => {
+  longIt('of line breaks only does not block other requests', async () => {
     const editor = await signedIn(api, client, 'EDITOR', newAddress());
     const content = `email\nada@example.org\n${'\r'.repeat(8_000_000)}`;
     const sent = editor.upload(at('contacts/import'), {

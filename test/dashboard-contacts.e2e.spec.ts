@@ -2,6 +2,7 @@ import { DASHBOARD } from '#locales';
 import { SharedApi, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
+import { longIt } from './length.js';
 
 const { en, de } = DASHBOARD;
 
@@ -407,7 +408,7 @@ describe('the page of a contact', () => {
     expect(factIn(await shown(`contacts/${contactId}`), en.sections.lists)).not.toContain('<a');
   });
 
-  it('lists the newest of very many groups, and states that more exist', async () => {
+  longIt('lists the newest of very many groups, and states that more exist', async () => {
     const contactId = await person('ada@example.org');
     for (let n = 0; n < 51; n += 1) {
       const tagId = await group('tag', `Tag ${n}`);

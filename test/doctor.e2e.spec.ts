@@ -614,7 +614,7 @@ it('reports a Redis that is unreachable or not of the kind that its URL states, 
   await Promise.all([node.remove(), sentinel.remove()]);
 });
 
-it('reports an unreachable bucket of images', async () => {
+longIt('reports an unreachable bucket of images', async () => {
   const store = await startS3Server('images');
   const images = async (environment: Environment) => {
     // The SDK reads the credentials from the process's own variables.
@@ -682,7 +682,7 @@ longIt('reports sessions that wait for a lock', async () => {
   await locked.end();
 });
 
-it('reports a clock that differs from the database’s', async () => {
+longIt('reports a clock that differs from the database’s', async () => {
   const faketime = findProgram('faketime');
   if (faketime === undefined) return;
   const environment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };

@@ -626,7 +626,7 @@ longDescribe('a history that was forged by hand in the database', () => {
   });
 });
 
-it('key rotate: the old key leads to the new one, in the file and in the database', async () => {
+longIt('key rotate: the old key leads to the new one, in the file and in the database', async () => {
   const { organizationId } = client;
   const { key } = await run('history', 'key', '--out', join(directory, 'before'));
   const [file, note, older] = ['export', 'note', 'older note'].map((name) => join(directory, name)) as [
@@ -700,7 +700,7 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
   ).toMatchObject({ ok: true });
 });
 
-it('verify --images: the files of images have the bytes in the history', async () => {
+longIt('verify --images: the files of images have the bytes in the history', async () => {
   const { organizationId } = client;
   const upload = async () => {
     const path = '/v1/image.upload-image';

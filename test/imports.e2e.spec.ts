@@ -8,7 +8,7 @@ import { ImportJobs } from '../src/contacts/import/jobs/index.js';
 import { RequestSignature } from '../src/petitions/index.js';
 import { endedImport, findImport, recordsIn, text } from './background-imports.js';
 import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
-import { isLong, longDescribe } from './length.js';
+import { isLong, longDescribe, longIt } from './length.js';
 import { signedIn } from './people-in.js';
 import { Deployment, eventually, inParallel } from './processes.js';
 
@@ -635,7 +635,7 @@ describe('undo-import', () => {
     expect([status, body.error]).toEqual([200, undefined]);
   });
 
-  it('of a cancelled import stops when its key is revoked, and continues with another key', async () => {
+  longIt('of a cancelled import stops when its key is revoked, and continues with another key', async () => {
     const people = Array.from({ length: 4_000 }, (_, n) => `p${n}@example.org,Bern`);
     const { body } = await send(text('email,city', ...people), { query: { subscribed: 'true' } });
     const { importId } = body.data;

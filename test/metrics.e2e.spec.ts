@@ -121,24 +121,27 @@ describe('metrics', () => {
     });
   });
 
-  it('are exported with their last values while the database is unresponsive, and show an unreachable Redis', async () => {
-    const proxy = await startSilentProxy(deployment.database.url);
-    const one = await deployment.startServer({
-      METRICS_PORT: '0',
-      DATABASE_URL: proxy.url,
-      REDIS_URL: 'redis://127.0.0.1:1',
-    });
-    await eventually(async () => expect(valueOf(await scrape(one), 'advocacy_redis_fallback')).toBe(1));
-    const before = valueOf(await scrape(one), 'advocacy_last_position');
-    expect(before).toBeGreaterThan(0);
-    // Freezes new connections too: if none is idle, a scrape opens one.
-    proxy.freeze();
-    const text = await scrape(one);
-    expect(valueOf(text, 'advocacy_database_up')).toBe(0);
-    expect(valueOf(text, 'advocacy_last_position')).toBe(before);
-    await one.end('SIGKILL');
-    await proxy.close();
-  });
+  longIt(
+    'are exported with their last values while the database is unresponsive, and show an unreachable Redis',
+    async () => {
+      const proxy = await startSilentProxy(deployment.database.url);
+      const one = await deployment.startServer({
+        METRICS_PORT: '0',
+        DATABASE_URL: proxy.url,
+        REDIS_URL: 'redis://127.0.0.1:1',
+      });
+      await eventually(async () => expect(valueOf(await scrape(one), 'advocacy_redis_fallback')).toBe(1));
+      const before = valueOf(await scrape(one), 'advocacy_last_position');
+      expect(before).toBeGreaterThan(0);
+      // Freezes new connections too: if none is idle, a scrape opens one.
+      proxy.freeze();
+      const text = await scrape(one);
+      expect(valueOf(text, 'advocacy_database_up')).toBe(0);
+      expect(valueOf(text, 'advocacy_last_position')).toBe(before);
+      await one.end('SIGKILL');
+      await proxy.close();
+    },
+  );
 
   it('show the number and age of waiting background work', async () => {
     const { source } = deployment.database;
@@ -184,7 +187,7 @@ describe('metrics', () => {
     await without.end('SIGKILL');
   });
 
-  it('the server reports if METRICS_PORT is in use', async () => {
+  longIt('the server reports if METRICS_PORT is in use', async () => {
     const port = new URL(origin(server)).port;
     const second = new ServerProcess({ ...deployment.environment, METRICS_PORT: port });
     const { status, stderr } = await second.ended;

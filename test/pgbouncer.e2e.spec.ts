@@ -12,7 +12,7 @@ import { verifyDatabase } from '../src/audit/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { Client, differencesIn } from './harness.js';
 import { cli, type Environment, eventually, ServerProcess } from './processes.js';
-import { isLong } from './length.js';
+import { isLong, longIt } from './length.js';
 
 const program = findProgram('pgbouncer');
 
@@ -39,7 +39,7 @@ const program = findProgram('pgbouncer');
     await postgres.remove();
   });
 
-  it('instances that start together on an empty database become ready', async () => {
+  longIt('instances that start together on an empty database become ready', async () => {
     for (let n = 0; n < (isLong ? 3 : 1); n += 1)
       servers.push(new ServerProcess({ ...environment, SHUTDOWN_DELAY: '0' }));
     for (const server of servers) {

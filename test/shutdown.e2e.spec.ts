@@ -212,7 +212,7 @@ describe('SHUTDOWN_DELAY', () => {
     await eventually(() => expect(server.log.at(-1)!.message).toBe('stopping'));
   }
 
-  it('is not ready immediately, but serves all requests and then closes their connections', async () => {
+  longIt('is not ready immediately, but serves all requests and then closes their connections', async () => {
     await stopping('60');
     for (const headers of [{}, { Authorization: `Bearer ${HEALTH_TOKEN}` }]) {
       const { status, body } = await ask('ready', headers);
@@ -244,7 +244,7 @@ describe('SHUTDOWN_DELAY', () => {
     expect(server.log.map(({ message }) => message)).toEqual(expect.arrayContaining(['stopping', 'stopped']));
   });
 
-  it('does not apply to a server that is still starting', async () => {
+  longIt('does not apply to a server that is still starting', async () => {
     const locked = await lock('migrations');
     const starting = new ServerProcess({ ...deployment.environment, SHUTDOWN_DELAY: '3600' });
     await locked.waiting();

@@ -191,55 +191,58 @@ describe('with DATABASE_URL', () => {
     },
   );
 
-  it('waits for a database that accepts no writes yet, then logs when Redis disappears and returns, and warnings of libraries once', async () => {
-    const { source } = deployment.database;
-    const database = new URL(deployment.database.url).pathname.slice(1);
-    const allowWrites = (are: boolean) =>
-      // The pool may use a connection from when writes were off.
-      source.query(
-        `BEGIN READ WRITE; ALTER DATABASE ${database} SET default_transaction_read_only = ${are ? 'off' : 'on'}; COMMIT`,
+  longIt(
+    'waits for a database that accepts no writes yet, then logs when Redis disappears and returns, and warnings of libraries once',
+    async () => {
+      const { source } = deployment.database;
+      const database = new URL(deployment.database.url).pathname.slice(1);
+      const allowWrites = (are: boolean) =>
+        // The pool may use a connection from when writes were off.
+        source.query(
+          `BEGIN READ WRITE; ALTER DATABASE ${database} SET default_transaction_read_only = ${are ? 'off' : 'on'}; COMMIT`,
+        );
+      await allowWrites(false);
+      const redis = await startRedis();
+      const REDIS_URL = redis.url.replace('//', '//:a-secret@');
+      const server = new ServerProcess({ ...deployment.environment, REDIS_URL });
+      deployment.servers.push(server);
+      await eventually(() =>
+        expect(server.log).toContainEqual(
+          expect.objectContaining({
+            message: 'database not available yet',
+            reason: expect.stringContaining('PostgreSQL rejects writes'),
+          }),
+        ),
       );
-    await allowWrites(false);
-    const redis = await startRedis();
-    const REDIS_URL = redis.url.replace('//', '//:a-secret@');
-    const server = new ServerProcess({ ...deployment.environment, REDIS_URL });
-    deployment.servers.push(server);
-    await eventually(() =>
-      expect(server.log).toContainEqual(
-        expect.objectContaining({
-          message: 'database not available yet',
-          reason: expect.stringContaining('PostgreSQL rejects writes'),
-        }),
-      ),
-    );
-    await allowWrites(true);
-    await server.listening();
-    expect(server.log.find(({ message }) => message === 'listening')).not.toHaveProperty('metricsPort');
+      await allowWrites(true);
+      await server.listening();
+      expect(server.log.find(({ message }) => message === 'listening')).not.toHaveProperty('metricsPort');
 
-    const ofRedis = () => server.log.filter(({ message }) => message.startsWith('Redis '));
-    try {
-      expect(await ready(server)).toMatchObject({ redis: 'ok' });
-      redis.freeze();
-      await eventually(() => expect(ofRedis()).toHaveLength(1));
-      redis.resume();
-      await eventually(() => expect(ofRedis()).toHaveLength(2));
-    } finally {
-      await redis.stop();
-    }
-    expect(ofRedis()).toMatchObject([
-      { level: 'warn', message: expect.stringContaining('Redis is unavailable (it does not respond') },
-      { level: 'info', message: 'Redis is available again: all instances share one rate limit' },
-    ]);
-    const { status, stdout, stderr } = await server.end('SIGTERM');
-    expect([status, stderr]).toEqual([0, '']);
-    expect(server.log.filter(({ message }) => message === 'library warning')).toEqual([
-      expect.objectContaining({
-        level: 'warn',
-        text: expect.stringContaining('does not require a password'),
-      }),
-    ]);
-    expect(stdout).not.toContain('a-secret');
-  });
+      const ofRedis = () => server.log.filter(({ message }) => message.startsWith('Redis '));
+      try {
+        expect(await ready(server)).toMatchObject({ redis: 'ok' });
+        redis.freeze();
+        await eventually(() => expect(ofRedis()).toHaveLength(1));
+        redis.resume();
+        await eventually(() => expect(ofRedis()).toHaveLength(2));
+      } finally {
+        await redis.stop();
+      }
+      expect(ofRedis()).toMatchObject([
+        { level: 'warn', message: expect.stringContaining('Redis is unavailable (it does not respond') },
+        { level: 'info', message: 'Redis is available again: all instances share one rate limit' },
+      ]);
+      const { status, stdout, stderr } = await server.end('SIGTERM');
+      expect([status, stderr]).toEqual([0, '']);
+      expect(server.log.filter(({ message }) => message === 'library warning')).toEqual([
+        expect.objectContaining({
+          level: 'warn',
+          text: expect.stringContaining('does not require a password'),
+        }),
+      ]);
+      expect(stdout).not.toContain('a-secret');
+    },
+  );
 
   it('rejects an incomplete schema instead of failing each request', async () => {
     const { source } = deployment.database;
@@ -253,7 +256,7 @@ describe('with DATABASE_URL', () => {
     );
   });
 
-  it('reports once that Redis is not of the kind that REDIS_URL states', async () => {
+  longIt('reports once that Redis is not of the kind that REDIS_URL states', async () => {
     const [line, ...more] = await refused({ REDIS_URL: `${process.env.TEST_REDIS_URL!}?cluster=true` });
     expect(line).toMatch(
       /^The server could not start: REDIS_URL asks for a Redis Cluster, .* Set a single server/,
@@ -420,7 +423,7 @@ describe('embedded', () => {
     expect(await list(server, key)).toEqual(DEMO);
   });
 
-  it('after an erasure and a purge, no file of the database contains data of the person', async () => {
+  longIt('after an erasure and a purge, no file of the database contains data of the person', async () => {
     const environment = { DATA_DIR };
     const client = new Client(server.origin, organizationId, key);
     const post = async (operation: string, body: object, headers = {}) => {

@@ -16,7 +16,7 @@ import {
   type ServerProcess,
 } from './processes.js';
 import { appendSignatures } from './signers.js';
-import { isLong } from './length.js';
+import { isLong, longIt } from './length.js';
 
 const HEALTH_TOKEN = 'a-token-of-the-operator';
 
@@ -575,7 +575,7 @@ it.each(names)('%s takes effect once even if processes crash', async (name) => {
   expect(result.map((one: { name: string }) => one.name)).toEqual(Object.keys(EFFECTS).toSorted());
 });
 
-it('dead letters are reported to operators, who can retry or skip them', async () => {
+longIt('dead letters are reported to operators, who can retry or skip them', async () => {
   const server = await start({ METRICS_PORT: '0' });
   const petitionId = await petition(server, 1);
   await sign(server, petitionId, 1);

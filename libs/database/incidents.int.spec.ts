@@ -23,6 +23,7 @@ import {
   openDatabase,
   queryWide,
 } from './index.js';
+import { longIt } from '../../test/length.js';
 
 const thrown = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
@@ -165,7 +166,7 @@ describe('incidents are described for operators', () => {
     }
   });
 
-  it('recognizes a full disk', async () => {
+  longIt('recognizes a full disk', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'small-disk-'));
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=80m', 'tmpfs', directory]).status === 0;
     if (!mounted) {

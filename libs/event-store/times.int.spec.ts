@@ -6,6 +6,7 @@ import { createTestDatabase, findProgram, startPostgres, type TestDatabase } fro
 import { migrations } from '#migrations';
 import { eventDigest } from './digest.js';
 import { type AppendCommand, EventStore, Keyring, type StreamWrite } from './index.js';
+import { longIt } from '../../test/length.js';
 
 /**
  * The server's clock as this test sets it: PostgreSQL looks for functions in `clock` before its own, and
@@ -127,7 +128,7 @@ it('reads a past state as a complete prefix of the stream, even if the times of 
 });
 
 /** PostgreSQL's whole clock is behind, as after a failover to such a host. */
-it('does not set a stream back if the server returns an hour behind', async () => {
+longIt('does not set a stream back if the server returns an hour behind', async () => {
   const faketime = findProgram('faketime');
   if (!faketime) return;
   const { stdout } = await promisify(execFile)(faketime, ['-f', '+0', 'env']);

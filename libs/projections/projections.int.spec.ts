@@ -6,7 +6,7 @@ import { openDatabase, type Sql } from '#libs/database';
 import { type DomainEvent, EventStore, type RecordedEvent } from '#libs/event-store';
 import { createTestDatabase, eventually, startCountingProxy, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
-import { longDescribe } from '../../test/length.js';
+import { longDescribe, longIt } from '../../test/length.js';
 
 let database: TestDatabase;
 beforeEach(async () => {
@@ -302,7 +302,7 @@ it('ends a worker that holds the lease but stopped reading', async () => {
   stream.destroy();
 });
 
-it('ends a worker that holds the lease but stopped in the middle of a statement', async () => {
+longIt('ends a worker that holds the lease but stopped in the middle of a statement', async () => {
   const projections = new Projections(database.source, database.store, [counting('half')], silent);
   await projections.start();
   await count(database.store, 1);

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
-import { isLong } from '../../test/length.js';
+import { isLong, longIt } from '../../test/length.js';
 import { type Projection, Projections, type ProjectionsOptions } from './index.js';
 import { Rebuild } from './rebuild.js';
 
@@ -150,17 +150,20 @@ it('immediately shows writes of an instance of another version, only while that 
   await eventually(() => expect(newer.hasMixedVersions).toBe(false));
 });
 
-it('counts an instance that does not announce itself as another version while its checkpoint moves', async () => {
-  const newer = await instance(2);
-  newer.poll();
-  await named('somebody');
-  await eventually(() => expect(newer.hasMixedVersions).toBe(false));
-  await earlierInstance(1);
-  await eventually(async () => {
+longIt(
+  'counts an instance that does not announce itself as another version while its checkpoint moves',
+  async () => {
+    const newer = await instance(2);
+    newer.poll();
     await named('somebody');
-    expect(newer.hasMixedVersions).toBe(true);
-  });
-});
+    await eventually(() => expect(newer.hasMixedVersions).toBe(false));
+    await earlierInstance(1);
+    await eventually(async () => {
+      await named('somebody');
+      expect(newer.hasMixedVersions).toBe(true);
+    });
+  },
+);
 
 it('warns once of live instances that are more than one minor version away', async () => {
   const warnings = (release: string) =>
@@ -238,20 +241,23 @@ it('drops a version and its checkpoint after no instance has served it for the g
   expect(await again.status()).toMatchObject([{ version: 1, lag: 0 }]);
 });
 
-it('recognizes an instance that does not announce itself by its checkpoint, which follows the log', async () => {
-  const earlier = await earlierInstance(1);
-  const later = await instance(2, SHORT);
-  later.poll();
-  expect((await later.versions())[0]).toMatchObject({ version: 1, instances: 0 });
-  await whileTheLogGrows(() => sleep(3 * SHORT.graceMs));
-  expect(await schemas()).toEqual(['people_v1', 'people_v2']);
-  // While there are no new events, an instance may serve it.
-  await whileTheLogGrows(() =>
-    eventually(() => expect(later.maintenance.drop('people', 1)).rejects.toThrow(/uses it/)),
-  );
-  await earlier.stop();
-  await whileTheLogGrows(() => eventually(async () => expect(await schemas()).toEqual(['people_v2'])));
-});
+longIt(
+  'recognizes an instance that does not announce itself by its checkpoint, which follows the log',
+  async () => {
+    const earlier = await earlierInstance(1);
+    const later = await instance(2, SHORT);
+    later.poll();
+    expect((await later.versions())[0]).toMatchObject({ version: 1, instances: 0 });
+    await whileTheLogGrows(() => sleep(3 * SHORT.graceMs));
+    expect(await schemas()).toEqual(['people_v1', 'people_v2']);
+    // While there are no new events, an instance may serve it.
+    await whileTheLogGrows(() =>
+      eventually(() => expect(later.maintenance.drop('people', 1)).rejects.toThrow(/uses it/)),
+    );
+    await earlier.stop();
+    await whileTheLogGrows(() => eventually(async () => expect(await schemas()).toEqual(['people_v2'])));
+  },
+);
 
 it('drop: rejects versions that are or may be served, unless forced', async () => {
   const later = await instance(2, { standsStillMs: 1_000 });
@@ -273,7 +279,7 @@ it('drop: rejects versions that are or may be served, unless forced', async () =
   expect(await schemas()).toEqual(['people_v2']);
 });
 
-it('drop: waits longer than an unannounced instance may hang', async () => {
+longIt('drop: waits longer than an unannounced instance may hang', async () => {
   const earlier = await earlierInstance(1, { polls: false });
   const later = await instance(2);
   const position = await append(uuidv7(), 0, { type: 'Named', data: {}, personal: { name: 'Ada' } });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { writeLetter } from '#libs/mail';
-import { Browser, findChromium } from '../../test/browser.js';
-import { someOf } from '../../test/length.js';
+import { Browser, findChromium, type Look, type Window } from '../../test/browser.js';
+import { isLong, someOf } from '../../test/length.js';
 import { htmlOf } from './layout.js';
 import { compile, render } from './template.js';
 
@@ -35,6 +35,9 @@ function broadcast(content: string, format: 'HTML' | 'MARKDOWN'): string {
   return htmlOf(rendered, { brand, postalAddress: '1 Quay\nHarbour', language: 'en' }, unsubscribeUrl);
 }
 
+/** Newsletters of further programs, which only `npm run test:long` examines. */
+const FURTHER = /^(0[6-9]|1)/;
+
 const EMAILS: [name: string, html: () => string][] = [
   ...readdirSync('test/newsletters')
     // Its tags are rejected.
@@ -65,22 +68,29 @@ const EMAILS: [name: string, html: () => string][] = [
 
 withChromium('every email', () => {
   let browser: Browser;
+  /** One per look, because opening a window and loading axe-core takes longer than examining an email. */
+  const windows: [window: Window, isDark: boolean, width: number][] = [];
+  const open = async (look: Look): Promise<Window> => {
+    const window = await browser.open(look);
+    await window.page.route('**/*', (route) =>
+      route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }),
+    );
+    return window;
+  };
   beforeAll(async () => {
     browser = await Browser.start();
+    for (const [width, isDark] of someOf(LOOKS, 2))
+      windows.push([await open({ width, isDark }), isDark, width]);
   });
-  afterEach(() => browser.closeWindows());
   afterAll(() => browser.stop());
 
-  it.each(EMAILS)('fits 360 and 600 pixels and is readable, light and dark: %s', async (_, html) => {
-    for (const [width, isDark] of someOf(LOOKS, 2)) {
-      const window = await browser.open({ width, isDark });
-      const { page } = window;
-      await page.route('**/*', (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
-      await page.setContent(html(), { waitUntil: 'load' });
+  const examined = EMAILS.filter(([name]) => isLong || !FURTHER.test(name));
+  it.each(examined)('fits 360 and 600 pixels and is readable, light and dark: %s', async (_, html) => {
+    for (const [window, isDark, width] of windows) {
+      await window.page.setContent(html(), { waitUntil: 'load' });
       const findings = await window.findings();
       const bad = findings.filter(({ rule }) => rule === 'color-contrast');
       expect([isDark, width, await window.isTooWide(), bad]).toEqual([isDark, width, false, []]);
-      await page.close();
     }
   });
 
@@ -93,8 +103,7 @@ withChromium('every email', () => {
     async (name, left, right) => {
       const html = broadcast(readFileSync(`test/newsletters/${name}.html`, 'utf8'), 'HTML');
       for (const width of [600, 360]) {
-        const { page } = await browser.open({ width });
-        await page.route('**/*', (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
+        const { page } = await open({ width });
         await page.setContent(html, { waitUntil: 'load' });
         const find = (text: string) =>
           page.getByText(text, { exact: true }).or(page.getByAltText(text)).first();

@@ -3,7 +3,6 @@ import { NIL } from 'uuid';
 import { type CountingProxy, eventually, startCountingProxy } from '#libs/testing';
 import { webhooks } from '../src/webhooks/index.js';
 import { Client } from './harness.js';
-import { someOf } from './length.js';
 import { Deployment } from './processes.js';
 import { Receiver } from './receiver.js';
 
@@ -63,7 +62,7 @@ async function untilIdle({ own: { database } }: Idle): Promise<void> {
 }
 
 it('an idle instance sends at most five statements per second, even with 10,000 webhooks', async () => {
-  const idle = await Promise.all(someOf([10_000, 1]).map(startWith));
+  const idle = await Promise.all([10_000, 1].map(startWith));
   await Promise.all(idle.map(untilIdle));
   for (const { proxy } of idle) proxy.forget();
   const begun = performance.now();
