@@ -12,7 +12,7 @@ import { verifyDatabase } from '../src/audit/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { Client, differencesIn } from './harness.js';
 import { cli, type Environment, eventually, ServerProcess } from './processes.js';
-import { isLong, longIt } from './length.js';
+import { isLong } from './length.js';
 
 const program = findProgram('pgbouncer');
 
@@ -21,6 +21,7 @@ const program = findProgram('pgbouncer');
   let postgres: PostgresServer;
   let bouncer: PgBouncer;
   let environment: Environment;
+  let organizationId: string;
   const servers: ServerProcess[] = [];
 
   beforeAll(async () => {
@@ -39,7 +40,7 @@ const program = findProgram('pgbouncer');
     await postgres.remove();
   });
 
-  longIt('instances that start together on an empty database become ready', async () => {
+  it('instances that start together on an empty database become ready', async () => {
     for (let n = 0; n < (isLong ? 3 : 1); n += 1)
       servers.push(new ServerProcess({ ...environment, SHUTDOWN_DELAY: '0' }));
     for (const server of servers) {
@@ -52,7 +53,8 @@ const program = findProgram('pgbouncer');
   it('each instance responds, and returns what the others wrote', async () => {
     const made = await cli(['--json', 'organization', 'create', '--name', 'Behind a pool'], environment);
     expect(made.stderr).toBe('');
-    const { organizationId, key } = JSON.parse(made.stdout) as { organizationId: string; key: string };
+    const { key, ...created } = JSON.parse(made.stdout) as { organizationId: string; key: string };
+    ({ organizationId } = created);
     const clients = servers.map(({ origin }) => new Client(origin, organizationId, key));
     await eventually(async () => {
       const answers = await Promise.all(
@@ -85,12 +87,9 @@ const program = findProgram('pgbouncer');
         expect([name, await differencesIn(projections, name)]).toEqual([name, []]);
       await projections.maintenance.rebuild('contacts');
       await sealer.seal();
-      const [{ organization_id: organizationId }] = await source.query(
-        'SELECT organization_id FROM seals LIMIT 1',
-      );
       const { note } = await checkpoints.last(organizationId);
       const verdict = await verifyDatabase(source, organizationId, note, signers.verifierKey);
-      expect(verdict).toMatchObject({ ok: true, provedEvents: expect.any(Number) });
+      expect(verdict).toMatchObject({ ok: true, reason: null, provedEvents: expect.any(Number) });
     } finally {
       await runtime.close();
     }
