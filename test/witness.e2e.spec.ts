@@ -21,7 +21,7 @@ import {
   type ServerProcess,
 } from './processes.js';
 import { command } from './commands.js';
-import { longIt } from './length.js';
+import { longDescribe } from './length.js';
 
 const signers = new Signers([Buffer.alloc(32, 1)]);
 let directory: Awaited<ReturnType<typeof createDirectory>>;
@@ -118,7 +118,7 @@ it('cosigns, reports rejections, remembers its cosignatures after a kill, and re
   expect((await program.ended).status).toBe(0);
 });
 
-describe('servers with witnesses', () => {
+longDescribe('servers with witnesses', () => {
   const HEALTH_TOKEN = 'a-token-of-the-operator';
   const log = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]).verifierKey;
   const [keyOfOne, keyOfLiar] = ['w.example.org/2', 'liar.example.org'].map((name) => WitnessKey.make(name));
@@ -207,171 +207,155 @@ describe('servers with witnesses', () => {
       server.log.filter((line) => words.some((word) => line.message.includes(word))),
     );
 
-  longIt(
-    'return cosignatures that auditors can require, ask once for all instances, and ignore a lying witness',
-    async () => {
-      servers = await Promise.all([own.startServer(configured()), own.startServer(configured())]);
-      client = client.at(servers[0]!.origin);
-      await write();
-      await eventually(async () => {
-        const { checkpoint, witnessed } = await handedOut();
-        expect(sizeOf(checkpoint)).toBeGreaterThan(1);
-        expect(await cosigners(checkpoint)).toEqual([true, true, false]);
-        expect(witnessed).toBe(checkpoint);
-      });
-      // A new checkpoint has fewer cosignatures until both witnesses have responded.
-      await eventually(async () => {
-        const { body } = await client.request('GET', `/log/${client.organizationId}/checkpoint`);
-        expect(await cosigners(body)).toEqual([true, true, false]);
-      });
-      expect(new Set(one.asked).size).toBe(one.asked.length);
+  it('return cosignatures that auditors can require, ask once for all instances, and ignore a lying witness', async () => {
+    servers = await Promise.all([own.startServer(configured()), own.startServer(configured())]);
+    client = client.at(servers[0]!.origin);
+    await write();
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect(sizeOf(checkpoint)).toBeGreaterThan(1);
+      expect(await cosigners(checkpoint)).toEqual([true, true, false]);
+      expect(witnessed).toBe(checkpoint);
+    });
+    // A new checkpoint has fewer cosignatures until both witnesses have responded.
+    await eventually(async () => {
+      const { body } = await client.request('GET', `/log/${client.organizationId}/checkpoint`);
+      expect(await cosigners(body)).toEqual([true, true, false]);
+    });
+    expect(new Set(one.asked).size).toBe(one.asked.length);
 
-      // Someone pretends that the witnesses have just been asked, and will be for all time.
-      await own.database.source.query(`UPDATE cosigned_notes SET asked_at = 'infinity'`);
-      await write();
-      await eventually(async () => {
-        const { checkpoint, witnessed } = await handedOut();
-        expect(await cosigners(checkpoint)).toEqual([true, true, false]);
-        expect(witnessed).toBe(checkpoint);
-      });
+    // Someone pretends that the witnesses have just been asked, and will be for all time.
+    await own.database.source.query(`UPDATE cosigned_notes SET asked_at = 'infinity'`);
+    await write();
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect(await cosigners(checkpoint)).toEqual([true, true, false]);
+      expect(witnessed).toBe(checkpoint);
+    });
 
-      await client.at(servers[1]!.origin).post('list.create-list', { name: uuidv7() });
-      const file = (name: string) => join(directory.path, name);
-      const environment = { ...own.environment, ...configured() };
-      const made = await command(
-        ['history', 'checkpoint', '--organization', client.organizationId, '--out', file('checkpoint')],
-        environment,
+    await client.at(servers[1]!.origin).post('list.create-list', { name: uuidv7() });
+    const file = (name: string) => join(directory.path, name);
+    const environment = { ...own.environment, ...configured() };
+    const made = await command(
+      ['history', 'checkpoint', '--organization', client.organizationId, '--out', file('checkpoint')],
+      environment,
+    );
+    expect([made.status, made.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^Witness liar\.example\.org\+\w{8} did not cosign the checkpoint: .*\.\n$/),
+    ]);
+    const exported = ['history', 'export', '--organization', client.organizationId, '--out', file('export')];
+    expect((await command(exported, environment)).status).toBe(0);
+    await writeFile(file('witnessed'), (await handedOut()).witnessed);
+    const verify = (checkpoint: string, ...witnesses: string[]) =>
+      command(
+        [
+          ...['history', 'verify', file('export'), '--checkpoint', file(checkpoint), '--key', log],
+          ...['--quorum', '2', ...witnesses.flatMap((witness) => ['--witness', witness])],
+        ],
+        {},
       );
-      expect([made.status, made.stderr]).toEqual([
+    for (const checkpoint of ['checkpoint', 'witnessed']) {
+      const verified = await verify(checkpoint, keyOfOne!.verifierKey, verifierKey);
+      expect([verified.status, verified.stderr]).toEqual([
         0,
-        expect.stringMatching(/^Witness liar\.example\.org\+\w{8} did not cosign the checkpoint: .*\.\n$/),
+        expect.stringMatching(/cosigned by .* cosigned by /),
       ]);
-      const exported = [
-        'history',
-        'export',
-        '--organization',
-        client.organizationId,
-        '--out',
-        file('export'),
-      ];
-      expect((await command(exported, environment)).status).toBe(0);
-      await writeFile(file('witnessed'), (await handedOut()).witnessed);
-      const verify = (checkpoint: string, ...witnesses: string[]) =>
-        command(
-          [
-            ...['history', 'verify', file('export'), '--checkpoint', file(checkpoint), '--key', log],
-            ...['--quorum', '2', ...witnesses.flatMap((witness) => ['--witness', witness])],
-          ],
-          {},
-        );
-      for (const checkpoint of ['checkpoint', 'witnessed']) {
-        const verified = await verify(checkpoint, keyOfOne!.verifierKey, verifierKey);
-        expect([verified.status, verified.stderr]).toEqual([
-          0,
-          expect.stringMatching(/cosigned by .* cosigned by /),
-        ]);
-      }
-      expect((await verify('checkpoint', keyOfOne!.verifierKey, keyOfLiar!.verifierKey)).status).toBe(1);
-    },
-  );
+    }
+    expect((await verify('checkpoint', keyOfOne!.verifierKey, keyOfLiar!.verifierKey)).status).toBe(1);
+  });
 
-  longIt(
-    'continue while one is killed, keep earlier checkpoints with both cosignatures, and ask it again later',
-    async () => {
-      const { witnessed: before } = await handedOut();
-      other.program.send('SIGKILL');
-      await other.program.ended;
-      await write();
-      await eventually(async () => {
-        const { checkpoint, witnessed } = await handedOut();
-        expect(sizeOf(checkpoint)).toBeGreaterThan(sizeOf(before));
-        expect(await cosigners(checkpoint)).toEqual([true, false, false]);
-        expect(await cosigners(witnessed)).toEqual([true, true, false]);
-      });
-      expect((await handedOut()).witnessed).toContain(readNote(before).text);
-      const isAbout = (line: { [field: string]: any }) => line.witness.startsWith('w.example.org/1+');
-      await eventually(() =>
-        expect(lines('a witness returned no valid response').filter(isAbout)).toHaveLength(1),
-      );
+  it('continue while one is killed, keep earlier checkpoints with both cosignatures, and ask it again later', async () => {
+    const { witnessed: before } = await handedOut();
+    other.program.send('SIGKILL');
+    await other.program.ended;
+    await write();
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect(sizeOf(checkpoint)).toBeGreaterThan(sizeOf(before));
+      expect(await cosigners(checkpoint)).toEqual([true, false, false]);
+      expect(await cosigners(witnessed)).toEqual([true, true, false]);
+    });
+    expect((await handedOut()).witnessed).toContain(readNote(before).text);
+    const isAbout = (line: { [field: string]: any }) => line.witness.startsWith('w.example.org/1+');
+    await eventually(() =>
+      expect(lines('a witness returned no valid response').filter(isAbout)).toHaveLength(1),
+    );
 
-      other = await listen('asked', log, new URL(other.url).port);
-      await eventually(async () => {
-        const { checkpoint, witnessed } = await handedOut();
-        expect(await cosigners(checkpoint)).toEqual([true, true, false]);
-        expect(witnessed).toBe(checkpoint);
-      });
-      await eventually(() => expect(lines('the witness responds again').filter(isAbout)).toHaveLength(1));
-      await eventually(() => expect(lines('a witness returned no valid response')).toHaveLength(2));
-      expect(lines('a witness returned no valid response').filter(isAbout)).toHaveLength(1);
-    },
-  );
+    other = await listen('asked', log, new URL(other.url).port);
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect(await cosigners(checkpoint)).toEqual([true, true, false]);
+      expect(witnessed).toBe(checkpoint);
+    });
+    await eventually(() => expect(lines('the witness responds again').filter(isAbout)).toHaveLength(1));
+    await eventually(() => expect(lines('a witness returned no valid response')).toHaveLength(2));
+    expect(lines('a witness returned no valid response').filter(isAbout)).toHaveLength(1);
+  });
 
-  longIt(
-    'raise an alarm if their database was restored from an older copy and changed, until it is resolved',
-    async () => {
-      let longest = 0;
-      await eventually(async () => {
-        const { checkpoint } = await handedOut();
-        expect(await cosigners(checkpoint)).toEqual([true, true, false]);
-        longest = sizeOf(checkpoint);
-        // The log of all organizations grows after each history, and is cosigned after that.
-        const missing = await own.database.source.query(
-          `SELECT organization_id FROM signed_notes n WHERE note IS NOT NULL AND NOT EXISTS (
+  it('raise an alarm if their database was restored from an older copy and changed, until it is resolved', async () => {
+    let longest = 0;
+    await eventually(async () => {
+      const { checkpoint } = await handedOut();
+      expect(await cosigners(checkpoint)).toEqual([true, true, false]);
+      longest = sizeOf(checkpoint);
+      // The log of all organizations grows after each history, and is cosigned after that.
+      const missing = await own.database.source.query(
+        `SELECT organization_id FROM signed_notes n WHERE note IS NOT NULL AND NOT EXISTS (
            SELECT FROM cosigned_notes c WHERE c.organization_id = n.organization_id AND cardinality(c.keys) >= 2
              AND split_part(c.note, E'\\n\\n', 1) = split_part(n.note, E'\\n\\n', 1))`,
-        );
-        expect(missing).toEqual([]);
-      });
-      await Promise.all(servers.map((server) => server.end('SIGTERM')));
-      servers = [await backup.startServer(configured())];
-      const [fork] = servers;
-      client = client.at(fork!.origin);
-      await write();
-      const ofClient = ({ organizationId }: { [field: string]: any }) =>
-        organizationId === client.organizationId;
-      const alarms = () => lines('a witness contradicts the history').filter(ofClient);
-      await eventually(() => expect(alarms()).toHaveLength(2));
-      expect(alarms()[0]).toMatchObject({
-        ...{ level: 'error', organizationId: client.organizationId },
-        reason: expect.stringContaining(`a checkpoint of ${longest} events`),
-      });
-      const health = async () =>
-        (await new Client(fork!.origin, '', HEALTH_TOKEN).request('GET', '/health/ready')).body.data;
-      // One for its history, and one for the log of all organizations.
-      await eventually(async () =>
-        expect(await health()).toMatchObject({ status: 'degraded', witnesses: { contradicted: 2 } }),
       );
-      const { metricsPort } = fork!.log.find(({ message }) => message === 'listening')!;
-      const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-      expect(scraped).toMatch(/\nadvocacy_contradicted_organizations 2\n/);
-      expect(scraped).toMatch(/\nadvocacy_witnesses_failing \d\n/);
-      const environment = { ...backup.environment, ...configured() };
-      const status = await command(['--json', 'history', 'status'], environment);
-      const { contradicted } = JSON.parse(status.stdout);
-      expect([status.status, contradicted.filter(ofClient).length, contradicted.length]).toEqual([1, 2, 4]);
-      const doctor = await command(['doctor'], environment);
-      expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('contradicts the history of organization');
+      expect(missing).toEqual([]);
+    });
+    await Promise.all(servers.map((server) => server.end('SIGTERM')));
+    servers = [await backup.startServer(configured())];
+    const [fork] = servers;
+    client = client.at(fork!.origin);
+    await write();
+    const ofClient = ({ organizationId }: { [field: string]: any }) =>
+      organizationId === client.organizationId;
+    const alarms = () => lines('a witness contradicts the history').filter(ofClient);
+    await eventually(() => expect(alarms()).toHaveLength(2));
+    expect(alarms()[0]).toMatchObject({
+      ...{ level: 'error', organizationId: client.organizationId },
+      reason: expect.stringContaining(`a checkpoint of ${longest} events`),
+    });
+    const health = async () =>
+      (await new Client(fork!.origin, '', HEALTH_TOKEN).request('GET', '/health/ready')).body.data;
+    // One for its history, and one for the log of all organizations.
+    await eventually(async () =>
+      expect(await health()).toMatchObject({ status: 'degraded', witnesses: { contradicted: 2 } }),
+    );
+    const { metricsPort } = fork!.log.find(({ message }) => message === 'listening')!;
+    const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+    expect(scraped).toMatch(/\nadvocacy_contradicted_organizations 2\n/);
+    expect(scraped).toMatch(/\nadvocacy_witnesses_failing \d\n/);
+    const environment = { ...backup.environment, ...configured() };
+    const status = await command(['--json', 'history', 'status'], environment);
+    const { contradicted } = JSON.parse(status.stdout);
+    expect([status.status, contradicted.filter(ofClient).length, contradicted.length]).toEqual([1, 2, 4]);
+    const doctor = await command(['doctor'], environment);
+    expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('contradicts the history of organization');
 
-      // A longer history than the witnesses have seen, and still a different one.
-      for (let n = 0; n < longest; n += 1) await write();
-      const asked = one.asked.length;
-      await eventually(async () => {
-        const { checkpoint, witnessed } = await handedOut();
-        expect([sizeOf(checkpoint) > longest, witnessed]).toEqual([true, null]);
-        expect(one.asked.slice(asked)).toContain(readNote(checkpoint).text.slice(0, -1));
-      });
-      expect(alarms()).toHaveLength(2);
+    // A longer history than the witnesses have seen, and still a different one.
+    for (let n = 0; n < longest; n += 1) await write();
+    const asked = one.asked.length;
+    await eventually(async () => {
+      const { checkpoint, witnessed } = await handedOut();
+      expect([sizeOf(checkpoint) > longest, witnessed]).toEqual([true, null]);
+      expect(one.asked.slice(asked)).toContain(readNote(checkpoint).text.slice(0, -1));
+    });
+    expect(alarms()).toHaveLength(2);
 
-      // The operators of the witnesses decide to accept this history.
-      for (const state of [one.state, join(directory.path, 'asked')]) {
-        // Deleting the folder would fail whenever the running witness stores something in it.
-        await rename(state, `${state}-before`);
-        await WitnessState.open(state);
-      }
-      await write();
-      await eventually(async () => expect(await health()).toMatchObject({ witnesses: { contradicted: 0 } }));
-      await eventually(() => expect(lines('cosigns the history again').filter(ofClient)).toHaveLength(2));
-      expect(await cosigners((await handedOut()).witnessed)).toEqual([true, true, false]);
-    },
-  );
+    // The operators of the witnesses decide to accept this history.
+    for (const state of [one.state, join(directory.path, 'asked')]) {
+      // Deleting the folder would fail whenever the running witness stores something in it.
+      await rename(state, `${state}-before`);
+      await WitnessState.open(state);
+    }
+    await write();
+    await eventually(async () => expect(await health()).toMatchObject({ witnesses: { contradicted: 0 } }));
+    await eventually(() => expect(lines('cosigns the history again').filter(ofClient)).toHaveLength(2));
+    expect(await cosigners((await handedOut()).witnessed)).toEqual([true, true, false]);
+  });
 });
