@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { SmtpServer } from '#libs/testing';
 import { type Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
-import { isLong, longIt, someOf } from './length.js';
+import { isLong, longDescribe, longIt, someOf } from './length.js';
 import { linkIn } from './petition-page.js';
 
 /** The number of recipients. BROADCAST_RECIPIENTS sets it. */
@@ -124,22 +124,22 @@ const until = (count: number) =>
 const addressesWith = (all: Map<string, { status: string }>, ...statuses: string[]) =>
   [...all].flatMap(([email, row]) => (statuses.includes(row.status) ? [email] : [])).toSorted();
 
-it.each(
-  someOf([
+longDescribe('a slow mail server', () => {
+  it.each([
     ['greets slowly', {}, { greetingDelay: 1_000 }],
     ['accepts two messages per second', { MAIL_RATE: '2' }, {}],
-  ]),
-)('sends the last messages of a broadcast even if the mail server %s', async (_, more, behaviour) => {
-  const server = await serverWith(more);
-  const broadcastId = await newBroadcast(server, 4);
-  // Existing connections would not see a greeting.
-  await mail.stop();
-  await mail.start();
-  await mail.behave(behaviour);
-  await call(server, 'broadcast.send-broadcast', { broadcastId });
-  await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'));
-  await mail.settle();
-  expect(mail.accepted).toHaveLength(4);
+  ])('sends the last messages of a broadcast if it %s', async (_, more, behaviour) => {
+    const server = await serverWith(more);
+    const broadcastId = await newBroadcast(server, 4);
+    // Existing connections would not see a greeting.
+    await mail.stop();
+    await mail.start();
+    await mail.behave(behaviour);
+    await call(server, 'broadcast.send-broadcast', { broadcastId });
+    await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'));
+    await mail.settle();
+    expect(mail.accepted).toHaveLength(4);
+  });
 });
 
 longIt('waits and logs while the mail server is unavailable, and loses no message', async () => {

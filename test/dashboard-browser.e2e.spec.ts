@@ -762,7 +762,7 @@ inBrowser('in Chromium', () => {
     window.requireQuiet(api.origin);
   });
 
-  it('the dashboard works in a browser that refuses storage, or has a damaged draft', async () => {
+  longIt('the dashboard works in a browser that refuses storage, or has a damaged draft', async () => {
     const window = await browser.open({});
     const { page } = window;
     await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'no-storage@example.org')));

@@ -1,7 +1,7 @@
 import { DASHBOARD } from '#locales';
 import { PAGES } from '../src/dashboard/index.js';
 import { Browser, findChromium, type Window } from './browser.js';
-import { RECORDS, TABLE } from './dashboard-pages.js';
+import { isFile, RECORDS, TABLE } from './dashboard-pages.js';
 import { retryAfter, SharedApi, type Client } from './harness.js';
 import { isLong } from './length.js';
 import { invitationTo } from './people-in.js';
@@ -9,11 +9,7 @@ import { invitationTo } from './people-in.js';
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: not every page is opened in it.');
 
-/** Paths that return a file or an email instead of a page. */
-const isFile = (path: string) =>
-  /(^|\/)(export|mail|document|certificate)$|^history\/(checkpoint|events\/:event\/.+)(\/|$)/.test(path);
-
-/** One page of each shape. In `npm test`, only these are laid out and examined; for the others, their HTML is read. */
+/** One page of each shape. `npm test` only opens these; `dashboard-roles` reads the HTML of all. */
 const SHAPES: Record<string, string> = {
   figures: '',
   list: 'contacts',
@@ -99,36 +95,18 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
     };
   }
 
-  /** Reads a page with the window's cookies, which costs a fraction of opening it. */
-  async function readPage({ page }: Window, url: string): Promise<Seen> {
-    const { status, headers, text } = await retryAfter(async () => {
-      const response = await page.request.get(url);
-      return { ...responseOf(response), text: await response.text() };
-    });
-    const [, title = ''] = /<title>([^<]*)<\/title>/.exec(text) ?? [];
-    return {
-      status,
-      isPage: isHtml(headers),
-      findings: [],
-      isTooWide: false,
-      headings: text.split(/<h1[ >]/).length - 1,
-      title,
-      unnamed: [...text.matchAll(/<nav(?![^>]*aria-label=)/g)].length,
-    };
-  }
-
   it('is accessible, fits the window, and has one heading and a title', async () => {
     const window = await browser.open({ width: 360, height: 740, locale: 'de-DE' });
     const { page } = window;
     await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'crawler@example.org')));
     await window.press(DASHBOARD.de.invitation.button);
     const faults: unknown[] = [];
-    const paths = PAGES.map(({ path }) => path).filter((path) => !isFile(path));
+    const paths = PAGES.map(({ path }) => path).filter((path) => isExamined(path) && !isFile(path));
     // Pages with their own records come last, because those may replace the shared ones.
     const hasOwn = (path: string) => Number(TABLE[path]!.records !== undefined);
     for (const path of paths.toSorted((one, other) => hasOwn(one) - hasOwn(other))) {
       const url = `${api.origin}/dashboard/${client.organizationId}/${await withIds(path)}`;
-      const seen = await (isExamined(path) ? openPage : readPage)(window, url);
+      const seen = await openPage(window, url);
       const good = {
         // An error page is a page, too.
         status: TABLE[path]!.shown ?? 200,
@@ -143,7 +121,6 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
         faults.push([path, seen]);
     }
     expect(faults).toEqual([]);
-    // Reading pages is fast enough to exceed the rate limit per person.
     window.requireQuiet(api.origin, /status of (404|429)/);
   });
 

@@ -536,6 +536,10 @@ async function publishedPetition(api: Product, client: Client): Promise<string> 
   return petitionId;
 }
 
+/** Paths that return a file or an email instead of a page. */
+export const isFile = (path: string) =>
+  /(^|\/)(export|mail|document|certificate)$|^history\/(checkpoint|events\/:event\/.+)(\/|$)/.test(path);
+
 /** Creates a record for each id in a path, on which every form can be tried. */
 export const RECORDS: Record<string, Maker> = {
   contact: async (_, client) => {

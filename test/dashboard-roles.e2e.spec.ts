@@ -4,7 +4,15 @@ import { expectEntries } from '#libs/testing';
 import { groupsOfContacts } from '../src/contacts/index.js';
 import { nameOfDashboardPath } from '../src/dashboard/index.js';
 import { type Role, ROLES, Sessions, SignInLinks } from '../src/team/index.js';
-import { type Field, fieldsIn, newAddress, type PageEntry, RECORDS, TABLE } from './dashboard-pages.js';
+import {
+  type Field,
+  fieldsIn,
+  isFile,
+  newAddress,
+  type PageEntry,
+  RECORDS,
+  TABLE,
+} from './dashboard-pages.js';
 import { ROUTES } from './dashboard-routes.js';
 import { Api, type Client, NOBODY } from './harness.js';
 import { isLong } from './length.js';
@@ -220,7 +228,10 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
       expect([role, status]).toEqual([role, entry.see.includes(role) ? (entry.shown ?? 200) : 403]);
       // No value is missing in the text. Whole words only, because signatures contain these letters by chance.
       if (entry.see.includes(role)) past = text;
-      if (text.startsWith('<!doctype')) expect(mainOf(text)).not.toMatch(/(^|\s)(undefined|\[object |NaN)/);
+      if (!text.startsWith('<!doctype')) continue;
+      expect(mainOf(text)).not.toMatch(/(^|\s)(undefined|\[object |NaN)/);
+      if (isFile(path)) continue;
+      expect(structureOf(text)).toEqual({ headings: 1, title: expect.stringMatching(/\S – \S/), unnamed: 0 });
     }
     expect(/<ul class="past">\s*<li>/.test(past)).toBe(entry.hasPast === true);
     await requireForeign('get', below);
@@ -335,6 +346,15 @@ function wronglyFilled(fields: readonly Field[]): Field[] {
 }
 
 /** The text of a page's main part. */
+/** What a screen reader starts from: the main heading, the page's title and navigations without a name. */
+function structureOf(text: string): { headings: number; title: string; unnamed: number } {
+  return {
+    headings: text.split(/<h1[ >]/).length - 1,
+    title: /<title>([^<]*)<\/title>/.exec(text)?.[1] ?? '',
+    unnamed: [...text.matchAll(/<nav(?![^>]*aria-label=)/g)].length,
+  };
+}
+
 function mainOf(text: string): string {
   const [, main = text] = /<main[^>]*>([\s\S]*)<\/main>/.exec(text) ?? [];
   return main

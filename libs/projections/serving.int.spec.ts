@@ -131,7 +131,8 @@ it('reads the horizon once, regardless of the number of projections', async () =
 });
 
 it('immediately shows writes of an instance of another version, only while that instance serves', async () => {
-  const [older, newer] = [await instance(1), await instance(2)];
+  const often = { heartbeatMs: 20 };
+  const [older, newer] = [await instance(1, often), await instance(2, often)];
   for (const projections of [older, newer]) projections.poll();
   await eventually(() => expect(older.hasMixedVersions && newer.hasMixedVersions).toBe(true));
   const shown = async (version: number, id: string) => {
