@@ -680,6 +680,20 @@ describe('embedded', () => {
     await expect(access(postmasterFile())).rejects.toThrow();
   });
 
+  it('with a mail server, the first start creates no demo, whose invented addresses would bounce, but says how to begin', async () => {
+    const environment = { DATA_DIR: join(directory.path, 'with-mail'), MAIL_URL: 'smtp://127.0.0.1:1' };
+    server = await ServerProcess.start(environment);
+    await eventually(() =>
+      expect(server.log).toContainEqual(expect.objectContaining({ inCheckout: expect.any(String) })),
+    );
+    expect(server.stdout).not.toContain('demo');
+    const { inCheckout } = server.log.find((line) => line.inCheckout)!;
+    const [, words = ''] = /^npm run -s cli -- (.*)$/.exec(inCheckout as string)!;
+    const created = await command(words.split(' '), environment);
+    expect([created.status, keyIn(created.stdout)]).toEqual([0, expect.any(String)]);
+    expect((await server.end('SIGTERM')).status).toBe(0);
+  });
+
   longIt(
     'start:dev: a save restarts the server on the same PostgreSQL, and broken code keeps the previous one',
     async () => {

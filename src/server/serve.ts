@@ -212,15 +212,17 @@ async function greet(
 ): Promise<void> {
   if ((processNumber() ?? 1) !== 1) return;
   const origin = originOf(config, port);
-  const demo = runtime.embedded ? await createDemo(app, runtime) : undefined;
+  // The demo's addresses are invented. Through a real mail server, its emails would bounce.
+  const isForTrying = runtime.embedded && config.mailUrl === undefined;
+  const demo = isForTrying ? await createDemo(app, runtime) : undefined;
   // The demo's emails are logged and would push the key off the screen.
   if (demo && isTerminal) await standardOutput.quiet(QUIET_MS, MAX_QUIET_WAIT_MS);
-  if (demo) standardOutput.write(welcome(origin, demo));
-  else if (runtime.embedded)
+  if (demo) return void standardOutput.write(welcome(origin, demo));
+  if (runtime.embedded)
     standardOutput.write(
       `\n  Serving ${origin}, dashboard at ${origin}/dashboard, API reference at ${origin}/docs\n\n`,
     );
-  else void logFirstSteps(runtime, logger);
+  void logFirstSteps(runtime, logger);
 }
 
 async function exit(status: number): Promise<never> {
