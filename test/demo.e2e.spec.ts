@@ -1,7 +1,8 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { JsonLogger } from '#libs/operations';
 import { RpcError } from '#libs/rpc';
-import { createDemo } from '../src/demo/index.js';
+import { createDemo, logFirstSteps } from '../src/demo/index.js';
 import { Renderer } from '../src/images/index.js';
 import { Api, Client } from './harness.js';
 import { createDirectory, eventually, Program, ServerProcess } from './processes.js';
@@ -61,8 +62,30 @@ it('the demo of a first start gets its images even if the machine is too busy to
       new RpcError('SERVICE_UNAVAILABLE', 'Decoding this image took too long.', { reason: 'OVERLOADED' }),
     );
     const demo = await createDemo(app, runtime);
+    const logger = new JsonLogger('silent');
+    const warn = jest.spyOn(logger, 'warn');
+    await logFirstSteps(runtime, logger);
+    expect(warn).not.toHaveBeenCalled();
     const { body } = await new Client(api.origin, demo!.organizationId, demo!.key).get('image.list-images');
     expect(body.data).toHaveLength(2);
+  } finally {
+    await api.stop();
+  }
+});
+
+it('a later start says what to do if the first one ended before the demo was complete', async () => {
+  const api = await Api.start();
+  try {
+    const { app, runtime } = api.instances[0]!;
+    const logger = new JsonLogger('silent');
+    const warn = jest.spyOn(logger, 'warn');
+    const render = jest.spyOn(app.get(Renderer, { strict: false }), 'render');
+    render.mockRejectedValueOnce(new Error('The process was killed.'));
+    await expect(createDemo(app, runtime)).rejects.toThrow('killed');
+    await logFirstSteps(runtime, logger);
+    expect(warn.mock.calls).toEqual([
+      [expect.objectContaining({ message: expect.stringContaining('npm run demo -- reset') })],
+    ]);
   } finally {
     await api.stop();
   }

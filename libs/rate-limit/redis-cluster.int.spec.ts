@@ -84,10 +84,11 @@ describe('a Redis Cluster', () => {
   });
 
   it('is found through one of its nodes, and spreads keys over all', async () => {
-    const { storage, logged } = await open(`redis://${second().address}?cluster=true`);
-    for (let n = 0; n < 60; n += 1) await hit(storage, randomUUID(), HOUR, 10);
+    const found = await connectRedis(`redis://${second().address}?cluster=true`);
+    // Without the storage that counts by itself if a busy machine delays a response.
+    for (let n = 0; n < 60; n += 1) await hit(new RedisStorage(found), randomUUID(), HOUR, 10);
+    found.disconnect();
     for (const node of [first(), second(), third()]) expect(await node.ask('DBSIZE')).toBeGreaterThan(5);
-    expect(logged).toEqual([]);
   });
 
   it('gives two instances one budget, even after its scripts are lost', async () => {

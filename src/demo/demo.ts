@@ -62,6 +62,8 @@ the new basin has been built, but has never been switched on.
 We will hand over the signatures at the next public session of the council.`;
 
 const MOST_UPLOADS = 10;
+/** The actor in the demo's events. */
+const ACTOR = 'first-start';
 
 /** The records that the first start created. */
 type Demo = { organizationId: string; key: string; petitionId: string; path: string; invitation: string };
@@ -89,13 +91,34 @@ async function isUsed(source: DataSource): Promise<boolean> {
   return log!.used;
 }
 
-/** Logs how to create the first organization if none exists. People who run a container for the first time look at its log first. */
+/** Whether a first start ended before the demo was complete, so that no one has seen its key. */
+async function isUnfinished(source: DataSource): Promise<boolean> {
+  const [log] = await source.query<{ unfinished: boolean }[]>(
+    `SELECT metadata->'actor'->>'id' = $1 AND NOT EXISTS (
+       SELECT FROM events later WHERE later.organization_id = first.organization_id AND later.type = 'MemberInvited'
+     ) AS unfinished FROM events first ORDER BY position LIMIT 1`,
+    [ACTOR],
+  );
+  return log?.unfinished ?? false;
+}
+
+/**
+ * Logs how to create the first organization if none exists, or how to repair a demo that is incomplete. People who run a
+ * container for the first time look at its log first.
+ */
 export async function logFirstSteps(
   { source }: { source: DataSource },
   logger: LoggerService,
 ): Promise<void> {
   // Ignores a lost connection, which is logged elsewhere.
-  if (await isUsed(source).catch(() => true)) return;
+  if (await isUsed(source).catch(() => true)) {
+    if (await isUnfinished(source).catch(() => false))
+      logger.warn({
+        message:
+          'the first start ended before the demo was complete: stop the server, run `npm run demo -- reset`, and start again',
+      });
+    return;
+  }
   const create = 'organization create --name Rivers';
   logger.log({
     message: 'no organization exists yet: run this command to create one and print its first API key',
@@ -110,7 +133,7 @@ type Named = Input & { name: string };
 async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promise<Demo> {
   const organizationId = newId();
   const run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>): Promise<Answer> =>
-    runner.execute(systemInput(type, organizationId, fields, 'first-start'));
+    runner.execute(systemInput(type, organizationId, fields, ACTOR));
 
   const { key } = await run<CreateOrganization, { key: string }>(CreateOrganization, {
     name: 'Demo organization',
