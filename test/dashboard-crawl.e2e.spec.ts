@@ -121,6 +121,7 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
         faults.push([path, seen]);
     }
     expect(faults).toEqual([]);
+    // Opening every page can exceed the rate limit per person.
     window.requireQuiet(api.origin, /status of (404|429)/);
   });
 

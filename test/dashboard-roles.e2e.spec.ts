@@ -346,7 +346,7 @@ function wronglyFilled(fields: readonly Field[]): Field[] {
 }
 
 /** The text of a page's main part. */
-/** What a screen reader starts from: the main heading, the page's title and navigations without a name. */
+/** The main headings, the title and the navigations without a name, because screen readers announce these first. */
 function structureOf(text: string): { headings: number; title: string; unnamed: number } {
   return {
     headings: text.split(/<h1[ >]/).length - 1,

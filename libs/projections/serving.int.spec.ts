@@ -105,7 +105,7 @@ async function whileTheLogGrows<Result>(work: () => Promise<Result>): Promise<Re
   let working = true;
   const growing = (async () => {
     while (working) {
-      await named('somebody');
+      await named('Ada');
       await sleep(20);
     }
   })();
@@ -156,11 +156,11 @@ longIt(
   async () => {
     const newer = await instance(2);
     newer.poll();
-    await named('somebody');
+    await named('Ada');
     await eventually(() => expect(newer.hasMixedVersions).toBe(false));
     await earlierInstance(1);
     await eventually(async () => {
-      await named('somebody');
+      await named('Ada');
       expect(newer.hasMixedVersions).toBe(true);
     });
   },
