@@ -3,7 +3,7 @@ import { type CreateApiKey } from '../src/auth/index.js';
 import { DatabaseClock } from './database-clock.js';
 import { type Answer, Api, Client } from './harness.js';
 import { Deployment, eventually } from './processes.js';
-import { someOf } from './length.js';
+import { longIt } from './length.js';
 
 /** A module that shifts the clock of the process that imports it. */
 function shiftedClock(milliseconds: number): string {
@@ -154,47 +154,48 @@ describe('an invalid key', () => {
     await eventually(async () => expectUnauthorized(await list(soon), 'expired'));
   });
 
-  it.each(
-    someOf([
-      ['ahead', 3_600_000],
-      ['behind', -3_600_000],
-    ] as const),
-  )('expires by the database’s clock on an instance whose clock is an hour %s', async (_, shift) => {
-    const deployment = await Deployment.create();
-    try {
-      const clock = await DatabaseClock.of(deployment.database);
-      const client = await deployment.organization();
-      const { organizationId } = client;
-      const server = await deployment.startServer({ NODE_OPTIONS: `--import=${shiftedClock(shift)}` });
-      const owner = client.at(server.origin);
-      const toldAt = Date.parse(server.log[0]!.time as string);
-      expect(Math.round((toldAt - Date.now()) / 600_000)).toBe(shift / 600_000);
+  longIt.each([
+    ['ahead', 3_600_000],
+    ['behind', -3_600_000],
+  ] as const)(
+    'expires by the database’s clock on an instance whose clock is an hour %s',
+    async (_, shift) => {
+      const deployment = await Deployment.create();
+      try {
+        const clock = await DatabaseClock.of(deployment.database);
+        const client = await deployment.organization();
+        const { organizationId } = client;
+        const server = await deployment.startServer({ NODE_OPTIONS: `--import=${shiftedClock(shift)}` });
+        const owner = client.at(server.origin);
+        const toldAt = Date.parse(server.log[0]!.time as string);
+        expect(Math.round((toldAt - Date.now()) / 600_000)).toBe(shift / 600_000);
 
-      const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
-      const expiresAt = inSeconds(7_200);
-      const { body } = await owner.post('api-key.create-api-key', { name: 'Soon', expiresAt });
-      const soon = new Client(server.origin, organizationId, body.data.key);
-      expect((await soon.get('contact.list-contacts')).status).toBe(200);
-      for (const seconds of [-1, -1_800]) {
-        const past = { name: 'Past', expiresAt: inSeconds(seconds) };
-        const { status, body } = await owner.post('api-key.create-api-key', past);
-        expect([status, body.error.issues[0].message]).toEqual([
-          400,
-          'must be in the future and before the year 10000',
-        ]);
+        const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
+        const expiresAt = inSeconds(7_200);
+        const { body } = await owner.post('api-key.create-api-key', { name: 'Soon', expiresAt });
+        const soon = new Client(server.origin, organizationId, body.data.key);
+        expect((await soon.get('contact.list-contacts')).status).toBe(200);
+        for (const seconds of [-1, -1_800]) {
+          const past = { name: 'Past', expiresAt: inSeconds(seconds) };
+          const { status, body } = await owner.post('api-key.create-api-key', past);
+          expect([status, body.error.issues[0].message]).toEqual([
+            400,
+            'must be in the future and before the year 10000',
+          ]);
+        }
+        // Rotation follows the database's clock, too.
+        const { apiKeyId } = body.data;
+        const again = await owner.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 86_400 });
+        expect(again.status).toBe(200);
+        await clock.moveTo(expiresAt, -1);
+        await eventually(async () => expectUnauthorized(await soon.get('contact.list-contacts'), 'expired'));
+        const late = await owner.post('api-key.rotate-api-key', { apiKeyId: again.body.data.apiKeyId });
+        expect([late.status, late.body.error.message]).toEqual([409, expect.stringContaining('has expired')]);
+      } finally {
+        await deployment.stop();
       }
-      // Rotation follows the database's clock, too.
-      const { apiKeyId } = body.data;
-      const again = await owner.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 86_400 });
-      expect(again.status).toBe(200);
-      await clock.moveTo(expiresAt, -1);
-      await eventually(async () => expectUnauthorized(await soon.get('contact.list-contacts'), 'expired'));
-      const late = await owner.post('api-key.rotate-api-key', { apiKeyId: again.body.data.apiKeyId });
-      expect([late.status, late.body.error.message]).toEqual([409, expect.stringContaining('has expired')]);
-    } finally {
-      await deployment.stop();
-    }
-  });
+    },
+  );
 
   it('a new key works immediately on every instance, even if it was rejected there before', async () => {
     for (let n = 0; n < 10; n += 1) {

@@ -68,7 +68,7 @@ describe('contacts import', () => {
     expect(answerOf(await importFile(changed, '--on-conflict', 'update'))).toMatchObject({ updated: 1 });
   });
 
-  it('with --petition, adds signatures, and contacts that exist keep their details', async () => {
+  longIt('with --petition, adds signatures, and contacts that exist keep their details', async () => {
     const { organizationId } = client;
     const server = await deployment.startServer();
     const by = client.at(server.origin);
@@ -240,7 +240,7 @@ describe('contacts export', () => {
     expect([status, stdout.split('\n'), stderr]).toEqual([0, [expect.stringContaining('person-'), ''], '']);
   });
 
-  it('exits with 1 and one sentence for each mistake', async () => {
+  longIt('exits with 1 and one sentence for each mistake', async () => {
     const results = [
       await exportTo('--out', join(directory, 'people.dat')),
       await exportTo('--out', join(directory, 'none', 'people.csv')),

@@ -59,7 +59,7 @@ async function statusWith(key: string, { origin } = server): Promise<number> {
   return (await fetch(`${origin}/v1/contact.list-contacts`, { headers })).status;
 }
 
-it('loads no database code for help or for usage errors', async () => {
+longIt('loads no database code for help or for usage errors', async () => {
   const tell = 'process.on("exit", () => console.log("LOADED " + Object.keys(require.cache).join("\\n")))';
   const hook = `data:text/javascript,import{createRequire}from"node:module";const require=createRequire("/");${encodeURIComponent(tell)}`;
   // The bundle has everything in one file, so this runs the individual modules. They load the same code.
@@ -104,7 +104,7 @@ describe('organization create', () => {
     expect(stdout).toMatch(/^\{[^\n]*\}\n$/);
   });
 
-  it('exits with 1 and one sentence for each mistake', async () => {
+  longIt('exits with 1 and one sentence for each mistake', async () => {
     // The process of the command exits with that status, too.
     expect(mistakeOf(await runAlone('organization', 'create'))).toMatch(/^error: required option/);
     await expectMistakes(['organization', 'create'], {
@@ -120,7 +120,7 @@ describe('organization create', () => {
 describe('api-key create', () => {
   const inOrganization = () => ['api-key', 'create', '--organization', client.organizationId];
 
-  it('prints the key, which works immediately', async () => {
+  longIt('prints the key, which works immediately', async () => {
     const answer = answerOf(await runAlone(...inOrganization(), '--json'));
     expect(answer).toEqual({ apiKeyId: expect.any(String), key: expect.stringMatching(KEY) });
     expect(await statusWith(answer.key)).toBe(200);
@@ -147,7 +147,7 @@ describe('api-key create', () => {
     expect([refused.status, refused.headers.get('ratelimit-limit')]).toEqual([403, '2']);
   });
 
-  it('exits with 1 and one sentence for each mistake', async () => {
+  longIt('exits with 1 and one sentence for each mistake', async () => {
     await expectMistakes(['api-key', 'create'], {
       '': /^error: required option '--organization <id>' not specified$/,
       '--organization=x|--scopes=contact:read,contact:fly':
@@ -194,7 +194,7 @@ describe('api-key rotate', () => {
     expect(event!.data).toMatchObject({ name: 'Command line', rateLimit: 'unlimited' });
   });
 
-  it('exits with 1 and one sentence for each mistake', async () => {
+  longIt('exits with 1 and one sentence for each mistake', async () => {
     await expectMistakes(['api-key', 'rotate'], {
       '': /^error: required option '--api-key <key>' not specified$/,
       '--api-key=nonsense': /^No such API key exists\.$/,
@@ -261,7 +261,7 @@ describe('api-key revoke', () => {
     });
   });
 
-  it('exits with 1 for a key that does not exist, here or in this organization', async () => {
+  longIt('exits with 1 for a key that does not exist, here or in this organization', async () => {
     const made = answerOf(await run('organization', 'create', '--name', 'Other'));
     const revoke = (...args: string[]) => run('api-key', 'revoke', '--api-key', ...args);
     const { organizationId } = client;
@@ -315,7 +315,7 @@ describe('user', () => {
     expect((await elsewhere.get('/dashboard')).location).toBe(`/dashboard/${client.organizationId}`);
   });
 
-  it('remove ends the session soon, but rejects the last owner', async () => {
+  longIt('remove ends the session soon, but rejects the last owner', async () => {
     const eve = new Visitor(server.origin);
     const invite = ['user', 'invite', ...inOrganization(), '--email', 'eve@example.org', '--role', 'EDITOR'];
     await eve.post(new URL(answerOf(await run(...invite)).url as string).pathname);
@@ -328,14 +328,15 @@ describe('user', () => {
     expect(mistakeOf(await remove('eve@example.org'))).toMatch(/No member of this organization/);
   });
 
-  it('exits with 1 and one sentence for each mistake', () =>
+  longIt('exits with 1 and one sentence for each mistake', () =>
     expectMistakes(['user', 'invite'], {
       '': /--organization/,
       [`--organization|${client.organizationId}`]: /--email/,
       [`--organization|${client.organizationId}|--email|ada`]: /must be an email address/,
       [`--organization|${client.organizationId}|--email|a@b.org|--role|BOSS`]: /--role must be one of/,
       '--organization|nobody|--email|a@b.org': /organization/i,
-    }));
+    }),
+  );
 });
 
 describe('listen', () => {
@@ -396,7 +397,7 @@ describe('listen', () => {
 });
 
 describe('migrate', () => {
-  it('migrates an empty database, and does nothing the second time', async () => {
+  longIt('migrates an empty database, and does nothing the second time', async () => {
     const empty = await Deployment.create();
     const { source } = empty.database;
     // Test databases start with the tables of all projections.

@@ -15,6 +15,7 @@ import {
 import { tags } from '../src/tags/index.js';
 import { Fixture } from './fixture.js';
 import { Api, NOBODY } from './harness.js';
+import { longIt } from './length.js';
 
 /** What belongs to one contact: tags, lists, signatures, consents. */
 let api: Api;
@@ -79,7 +80,7 @@ it('get-contact includes tags, lists, signatures and consents on request, and no
     });
 });
 
-it('get-contact includes at most 100 records of a kind, and shows that there are more', async () => {
+longIt('get-contact includes at most 100 records of a kind, and shows that there are more', async () => {
   const contactId = await contact();
   const tagIds: string[] = [];
   for (let n = 0; n < 101; n += 1) tagIds.push((await own.ask('tag.create-tag', { name: `Tag ${n}` })).tagId);

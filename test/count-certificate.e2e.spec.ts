@@ -111,11 +111,11 @@ it('returns 404 for a petition of another organization', async () => {
   expect((await stranger.get('petition.get-count-certificate', { petitionId })).status).toBe(404);
 });
 
-it(`${isLong ? '100,000' : '2,000'} signatures among those of another petition, until one is changed`, async () => {
+it('signatures are proved among those of another petition, until one is changed', async () => {
   const { store } = api.instances[0]!.runtime;
   const own = await api.organization();
   const [one, other] = [randomUUID(), await published('Large', own)];
-  const counts = [300, 700, isLong ? 99_000 : 1_000];
+  const counts = isLong ? [300, 700, 99_000] : [30, 70];
   for (const count of counts) {
     await appendSignatures(store, own.organizationId, one, 257);
     await appendSignatures(store, own.organizationId, other, count);

@@ -290,31 +290,34 @@ inBrowser('in Chromium', () => {
       return;
     }
 
-    it('the history is verified in the browser, which detects an interrupted or altered download', async () => {
-      const { verifying } = words.history;
-      await open('history/verify');
-      await requireGood();
-      const result = page.locator('[data-result]');
-      await press(verifying.start);
-      await result.getByText(verifying.ok).waitFor();
-      await requireGood('a history that was checked');
-      const whole = await (await page.request.get(`${home()}/history/export`)).text();
-      const answers: [body: string, sentence: string][] = [
-        [whole.split('\n').slice(1).join('\n'), verifying.reasons.order],
-        [whole.slice(0, whole.length / 2), verifying.wrong],
-        [whole.replace('Test organization', 'Best organization'), verifying.reasons.digest],
-      ];
-      for (const [body, sentence] of answers) {
-        await page.route('**/history/export', (route) => route.fulfill({ status: 200, body }));
+    longIt(
+      'the history is verified in the browser, which detects an interrupted or altered download',
+      async () => {
+        const { verifying } = words.history;
+        await open('history/verify');
+        await requireGood();
+        const result = page.locator('[data-result]');
         await press(verifying.start);
-        await result.getByText(sentence).waitFor();
+        await result.getByText(verifying.ok).waitFor();
+        await requireGood('a history that was checked');
+        const whole = await (await page.request.get(`${home()}/history/export`)).text();
+        const answers: [body: string, sentence: string][] = [
+          [whole.split('\n').slice(1).join('\n'), verifying.reasons.order],
+          [whole.slice(0, whole.length / 2), verifying.wrong],
+          [whole.replace('Test organization', 'Best organization'), verifying.reasons.digest],
+        ];
+        for (const [body, sentence] of answers) {
+          await page.route('**/history/export', (route) => route.fulfill({ status: 200, body }));
+          await press(verifying.start);
+          await result.getByText(sentence).waitFor();
+          await page.unroute('**/history/export');
+        }
+        await page.route('**/history/export', (route) => route.abort());
+        await press(verifying.start);
+        await result.getByText(verifying.broken).waitFor();
         await page.unroute('**/history/export');
-      }
-      await page.route('**/history/export', (route) => route.abort());
-      await press(verifying.start);
-      await result.getByText(verifying.broken).waitFor();
-      await page.unroute('**/history/export');
-    });
+      },
+    );
 
     longIt(
       'a mistyped key or checkpoint is an error at its field and no alarm, and the keyboard focus follows',
@@ -446,7 +449,7 @@ inBrowser('in Chromium', () => {
     window.requireQuiet(api.origin, /Blocked script execution in '[^']+\/mail'/);
   });
 
-  it('the / key opens the search unless the user is typing, and Escape closes a menu', async () => {
+  longIt('the / key opens the search unless the user is typing, and Escape closes a menu', async () => {
     const { page } = await browser.open({});
     await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'keys@example.org')));
     await page.locator('form .button').click();
@@ -466,7 +469,7 @@ inBrowser('in Chromium', () => {
     expect(await menu.getByRole('link').count()).toBe(0);
   });
 
-  it('ticks in the list of contacts stay from page to page, and end with the search', async () => {
+  longIt('ticks in the list of contacts stay from page to page, and end with the search', async () => {
     const lines = Array.from({ length: 25 }, (_, n) => `p${n}@example.org,${n % 2 === 0 ? 'Bern' : 'Ulm'}`);
     const csv = { 'Content-Type': 'text/csv' };
     const table = ['email,city', ...lines].join('\n');
@@ -498,111 +501,117 @@ inBrowser('in Chromium', () => {
     await page.getByText(grouping.none).waitFor();
   });
 
-  it('the deliveries of a webhook and the form of a new email fit into three screens of a phone', async () => {
-    const { webhookId } = (
-      await client.post('webhook.create-webhook', { url: 'https://crm.example.org/hooks/advocacy' })
-    ).body.data;
-    await api.database.source.query(
-      `INSERT INTO webhook_deliveries
+  longIt(
+    'the deliveries of a webhook and the form of a new email fit into three screens of a phone',
+    async () => {
+      const { webhookId } = (
+        await client.post('webhook.create-webhook', { url: 'https://crm.example.org/hooks/advocacy' })
+      ).body.data;
+      await api.database.source.query(
+        `INSERT INTO webhook_deliveries
          (id, organization_id, webhook_id, created_at, event_id, position, type, attempt, outcome, ms, reason)
        SELECT gen_random_uuid(), $1, $2, clock_timestamp() - interval '59 min', gen_random_uuid(), n, 'AddressSuppressed', 12,
          CASE WHEN n % 2 = 0 THEN 'FAILED' ELSE 'PARKED' END, 1, ($3::text[])[1 + n % cardinality($3)]
        FROM generate_series(1, 25) AS n`,
-      [client.organizationId, webhookId, Object.values(DELIVERY_REASONS)],
-    );
-    for (const operation of ['petition.create-petition', 'list.create-list', 'tag.create-tag'])
-      for (let n = 1; n <= 5; n += 1) await client.post(operation, { name: `Safe routes to school ${n}` });
-    for (const locale of ['en-GB', 'de-DE']) {
-      const { page } = await browser.open({ width: 360, height: 740, locale });
-      await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', `${locale}@example.org`)));
-      await page.locator('form .button').click();
-      await page.waitForURL(`${api.origin}/dashboard/${client.organizationId}`);
-      for (const path of [`webhooks/${webhookId}/deliveries`, 'broadcasts/new']) {
-        await page.goto(`${api.origin}/dashboard/${client.organizationId}/${path}`);
-        const screens = await page.evaluate<number>('document.documentElement.scrollHeight / innerHeight');
-        expect([path, locale, screens, screens <= 3]).toEqual([path, locale, screens, true]);
+        [client.organizationId, webhookId, Object.values(DELIVERY_REASONS)],
+      );
+      for (const operation of ['petition.create-petition', 'list.create-list', 'tag.create-tag'])
+        for (let n = 1; n <= 5; n += 1) await client.post(operation, { name: `Safe routes to school ${n}` });
+      for (const locale of ['en-GB', 'de-DE']) {
+        const { page } = await browser.open({ width: 360, height: 740, locale });
+        await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', `${locale}@example.org`)));
+        await page.locator('form .button').click();
+        await page.waitForURL(`${api.origin}/dashboard/${client.organizationId}`);
+        for (const path of [`webhooks/${webhookId}/deliveries`, 'broadcasts/new']) {
+          await page.goto(`${api.origin}/dashboard/${client.organizationId}/${path}`);
+          const screens = await page.evaluate<number>('document.documentElement.scrollHeight / innerHeight');
+          expect([path, locale, screens, screens <= 3]).toEqual([path, locale, screens, true]);
+        }
       }
-    }
-  });
+    },
+  );
 
-  it('what is typed survives a closed tab until it is saved, discarded, or the person signs out', async () => {
-    const { posts, broadcasts, drafts } = DASHBOARD.en;
-    let { page } = await browser.open({});
-    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'drafts@example.org')));
-    await page.locator('form .button').click();
-    const home = `${api.origin}/dashboard/${client.organizationId}`;
-    await page.waitForURL(home);
-    const { listId } = (await client.post('list.create-list', { name: 'Readers' })).body.data;
-    const reopen = async (path: string) => {
-      const context = page.context();
-      await page.close();
-      page = await context.newPage();
-      await page.goto(`${home}/${path}`);
-    };
-    const restored = () => page.getByText(drafts.restored).count();
-    const content = () => page.locator('textarea[name=content]').inputValue();
+  longIt(
+    'what is typed survives a closed tab until it is saved, discarded, or the person signs out',
+    async () => {
+      const { posts, broadcasts, drafts } = DASHBOARD.en;
+      let { page } = await browser.open({});
+      await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'drafts@example.org')));
+      await page.locator('form .button').click();
+      const home = `${api.origin}/dashboard/${client.organizationId}`;
+      await page.waitForURL(home);
+      const { listId } = (await client.post('list.create-list', { name: 'Readers' })).body.data;
+      const reopen = async (path: string) => {
+        const context = page.context();
+        await page.close();
+        page = await context.newPage();
+        await page.goto(`${home}/${path}`);
+      };
+      const restored = () => page.getByText(drafts.restored).count();
+      const content = () => page.locator('textarea[name=content]').inputValue();
 
-    await page.goto(`${home}/posts/new`);
-    await page.getByLabel(posts.fields.title).fill('We won');
-    await page.getByLabel(posts.fields.content).fill('The river is saved.');
-    await reopen('posts/new');
-    expect([await restored(), await content()]).toEqual([1, 'The river is saved.']);
-    // A rejected form keeps it.
-    await page.getByLabel(posts.fields.title).fill('');
-    await page.getByRole('button', { name: posts.save }).click();
-    await page.locator('#faults').waitFor();
-    expect(await restored()).toBe(0);
-    await page.goto(home);
-    await page.goto(`${home}/posts/new`);
-    expect([await restored(), await content()]).toEqual([1, 'The river is saved.']);
-    await page.getByLabel(posts.fields.title).fill('We won');
-    await page.getByRole('button', { name: posts.save }).click();
-    await page.getByText(posts.done.created).waitFor();
-    const edit = `posts/${page.url().split('?')[0]!.split('/').at(-1)!}/edit`;
-    await reopen('posts/new');
-    expect([await restored(), await content()]).toEqual([0, '']);
+      await page.goto(`${home}/posts/new`);
+      await page.getByLabel(posts.fields.title).fill('We won');
+      await page.getByLabel(posts.fields.content).fill('The river is saved.');
+      await reopen('posts/new');
+      expect([await restored(), await content()]).toEqual([1, 'The river is saved.']);
+      // A rejected form keeps it.
+      await page.getByLabel(posts.fields.title).fill('');
+      await page.getByRole('button', { name: posts.save }).click();
+      await page.locator('#faults').waitFor();
+      expect(await restored()).toBe(0);
+      await page.goto(home);
+      await page.goto(`${home}/posts/new`);
+      expect([await restored(), await content()]).toEqual([1, 'The river is saved.']);
+      await page.getByLabel(posts.fields.title).fill('We won');
+      await page.getByRole('button', { name: posts.save }).click();
+      await page.getByText(posts.done.created).waitFor();
+      const edit = `posts/${page.url().split('?')[0]!.split('/').at(-1)!}/edit`;
+      await reopen('posts/new');
+      expect([await restored(), await content()]).toEqual([0, '']);
 
-    // Someone else changes the post, so saving the draft asks first.
-    await page.goto(`${home}/${edit}`);
-    await page.getByLabel(posts.fields.content).fill('The river is ours.');
-    await client.post('post.update-post', { postId: edit.split('/')[1], title: 'Won' });
-    await reopen(edit);
-    expect([await restored(), await content()]).toEqual([1, 'The river is ours.']);
-    await page.getByRole('button', { name: posts.save }).click();
-    await page.getByText(DASHBOARD.en.changedMeanwhile).waitFor();
-    expect(await restored()).toBe(0);
-    await page.getByRole('button', { name: posts.save }).click();
-    await page.getByText(posts.done.changed).waitFor();
+      // Someone else changes the post, so saving the draft asks first.
+      await page.goto(`${home}/${edit}`);
+      await page.getByLabel(posts.fields.content).fill('The river is ours.');
+      await client.post('post.update-post', { postId: edit.split('/')[1], title: 'Won' });
+      await reopen(edit);
+      expect([await restored(), await content()]).toEqual([1, 'The river is ours.']);
+      await page.getByRole('button', { name: posts.save }).click();
+      await page.getByText(DASHBOARD.en.changedMeanwhile).waitFor();
+      expect(await restored()).toBe(0);
+      await page.getByRole('button', { name: posts.save }).click();
+      await page.getByText(posts.done.changed).waitFor();
 
-    await page.goto(`${home}/broadcasts/new`);
-    const readers = () => page.locator(`input[value="${listId}"][name="listIds"]`);
-    await page.locator('main summary', { hasText: broadcasts.fields.sendTo.list! }).click();
-    await readers().check();
-    await page.getByRole('button', { name: broadcasts.blocks.divider }).click();
-    await reopen('broadcasts/new');
-    expect([await restored(), await readers().isChecked(), await readers().isVisible()]).toEqual([
-      1,
-      true,
-      true,
-    ]);
-    expect(await content()).toBe('---');
-    const { broadcastId } = (
-      await client.post('broadcast.create-broadcast', { name: 'Thanks', content: 'Hi' })
-    ).body.data;
-    await page.goto(`${home}/broadcasts/new?like=${broadcastId}`);
-    expect([await restored(), await content()]).toEqual([0, 'Hi']);
-    await page.goto(`${home}/broadcasts/new`);
-    await page.getByRole('button', { name: drafts.discard }).click();
-    expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
-    await reopen('broadcasts/new');
-    expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
-    await page.locator('#content').fill('Secret');
-    await page.getByRole('button', { name: DASHBOARD.en.signOut }).click();
-    await page.getByRole('button', { name: DASHBOARD.en.signIn.button }).waitFor();
-    expect(await page.evaluate('localStorage.length')).toBe(0);
-  });
+      await page.goto(`${home}/broadcasts/new`);
+      const readers = () => page.locator(`input[value="${listId}"][name="listIds"]`);
+      await page.locator('main summary', { hasText: broadcasts.fields.sendTo.list! }).click();
+      await readers().check();
+      await page.getByRole('button', { name: broadcasts.blocks.divider }).click();
+      await reopen('broadcasts/new');
+      expect([await restored(), await readers().isChecked(), await readers().isVisible()]).toEqual([
+        1,
+        true,
+        true,
+      ]);
+      expect(await content()).toBe('---');
+      const { broadcastId } = (
+        await client.post('broadcast.create-broadcast', { name: 'Thanks', content: 'Hi' })
+      ).body.data;
+      await page.goto(`${home}/broadcasts/new?like=${broadcastId}`);
+      expect([await restored(), await content()]).toEqual([0, 'Hi']);
+      await page.goto(`${home}/broadcasts/new`);
+      await page.getByRole('button', { name: drafts.discard }).click();
+      expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
+      await reopen('broadcasts/new');
+      expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
+      await page.locator('#content').fill('Secret');
+      await page.getByRole('button', { name: DASHBOARD.en.signOut }).click();
+      await page.getByRole('button', { name: DASHBOARD.en.signIn.button }).waitFor();
+      expect(await page.evaluate('localStorage.length')).toBe(0);
+    },
+  );
 
-  it('an email is written in an editor, which keeps merge fields and what it cannot show', async () => {
+  longIt('an email is written in an editor, which keeps merge fields and what it cannot show', async () => {
     const { page } = await browser.open({});
     await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'writer@example.org')));
     await page.locator('form .button').click();
@@ -789,7 +798,7 @@ inBrowser('in Chromium', () => {
     window.requireQuiet(api.origin);
   });
 
-  it('every section is accessible, dark and light, wide and narrow', async () => {
+  longIt('every section is accessible, dark and light, wide and narrow', async () => {
     // `dashboard-crawl.e2e.spec.ts` opens every page in the second look.
     for (const look of someOf<Look>([{ isDark: true }, { width: 360, locale: 'de-DE' }])) {
       const window = await browser.open(look);

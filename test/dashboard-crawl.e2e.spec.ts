@@ -3,7 +3,7 @@ import { PAGES } from '../src/dashboard/index.js';
 import { Browser, findChromium, type Window } from './browser.js';
 import { isFile, RECORDS, TABLE } from './dashboard-pages.js';
 import { retryAfter, SharedApi, type Client } from './harness.js';
-import { isLong } from './length.js';
+import { isLong, longIt } from './length.js';
 import { invitationTo } from './people-in.js';
 
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
@@ -125,7 +125,7 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
     window.requireQuiet(api.origin, /status of (404|429)/);
   });
 
-  it('is accessible if lists are empty, a page is missing, or no one is signed in', async () => {
+  longIt('is accessible if lists are empty, a page is missing, or no one is signed in', async () => {
     const empty = await api.organization();
     const window = await browser.open({ width: 360, height: 740, locale: 'de-DE' });
     const { page } = window;

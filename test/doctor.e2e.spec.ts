@@ -821,7 +821,7 @@ it('an unreachable database: exits with 1 and prints no secret', async () => {
   expect(stdout).not.toContain(OTHER_KEY);
 });
 
-it('exits quietly if its reader closes the pipe early', async () => {
+longIt('exits quietly if its reader closes the pipe early', async () => {
   // `true` ends before the first finding, so every write fails.
   const { stdout, stderr } = await new Program(
     'bash',

@@ -9,10 +9,10 @@ export function someOf<One>(all: readonly One[], count = 1): readonly One[] {
   return isLong ? all : all.slice(0, count);
 }
 
-/** A test that only `npm run test:long` runs. */
-export function longIt(...test: Parameters<typeof it>): void {
-  if (isLong) it(...test);
-}
+type Test = ((...test: Parameters<typeof it>) => void) & Pick<typeof it, 'each'>;
+
+/** A test, or a table of tests, that only `npm run test:long` runs. */
+export const longIt: Test = isLong ? it : Object.assign(() => undefined, { each: () => () => undefined });
 
 /** Tests that only `npm run test:long` runs, with their setup. */
 export function longDescribe(...tests: Parameters<typeof describe>): void {

@@ -232,7 +232,7 @@ longIt(
   },
 );
 
-it('an auditor who keeps the log of all organizations detects a deleted one', async () => {
+longIt('an auditor who keeps the log of all organizations detects a deleted one', async () => {
   const server = await running();
   const victim = (await original.organization()).at(server.origin);
   const { organizationId } = victim;

@@ -5,7 +5,7 @@ import { Browser, findChromium, type Look, type Window } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { SharedApi, type Client } from './harness.js';
 import { invitationTo, signedIn, Visitor } from './people-in.js';
-import { someOf } from './length.js';
+import { longIt, someOf } from './length.js';
 
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: passkeys are not tried in it.');
@@ -88,7 +88,7 @@ inBrowser.each(someOf(LOOKS))('in Chromium, %s', (_, look, words) => {
     await page.getByText(words.passkeys.refused).waitFor();
   });
 
-  it('rejects a replayed response, and one that was changed or created for another origin', async () => {
+  longIt('rejects a replayed response, and one that was changed or created for another origin', async () => {
     await add();
     await page.context().clearCookies();
     await page.goto(`${atLocalhost()}/dashboard/sign-in`);

@@ -12,7 +12,7 @@ import { verifyDatabase } from '../src/audit/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { Client, differencesIn } from './harness.js';
 import { cli, type Environment, eventually, ServerProcess } from './processes.js';
-import { isLong } from './length.js';
+import { isLong, longIt } from './length.js';
 
 const program = findProgram('pgbouncer');
 
@@ -40,7 +40,7 @@ const program = findProgram('pgbouncer');
     await postgres.remove();
   });
 
-  it('instances that start together on an empty database become ready', async () => {
+  longIt('instances that start together on an empty database become ready', async () => {
     for (let n = 0; n < (isLong ? 3 : 1); n += 1)
       servers.push(new ServerProcess({ ...environment, SHUTDOWN_DELAY: '0' }));
     for (const server of servers) {
@@ -75,25 +75,28 @@ const program = findProgram('pgbouncer');
     }
   });
 
-  it('projections are verified and rebuilt, and the history sealed and verified, while they serve', async () => {
-    const runtime = await openRuntime(readConfig(environment), new JsonLogger('silent'));
-    try {
-      const { projections, sealer, checkpoints, signers, source } = runtime;
-      const versions = await projections.versions();
-      expect(versions.filter(({ instances }) => instances === servers.length + 1)).toHaveLength(
-        versions.length,
-      );
-      for (const { name } of versions)
-        expect([name, await differencesIn(projections, name)]).toEqual([name, []]);
-      await projections.maintenance.rebuild('contacts');
-      await sealer.seal();
-      const { note } = await checkpoints.last(organizationId);
-      const verdict = await verifyDatabase(source, organizationId, note, signers.verifierKey);
-      expect(verdict).toMatchObject({ ok: true, reason: null, provedEvents: expect.any(Number) });
-    } finally {
-      await runtime.close();
-    }
-  });
+  longIt(
+    'projections are verified and rebuilt, and the history sealed and verified, while they serve',
+    async () => {
+      const runtime = await openRuntime(readConfig(environment), new JsonLogger('silent'));
+      try {
+        const { projections, sealer, checkpoints, signers, source } = runtime;
+        const versions = await projections.versions();
+        expect(versions.filter(({ instances }) => instances === servers.length + 1)).toHaveLength(
+          versions.length,
+        );
+        for (const { name } of versions)
+          expect([name, await differencesIn(projections, name)]).toEqual([name, []]);
+        await projections.maintenance.rebuild('contacts');
+        await sealer.seal();
+        const { note } = await checkpoints.last(organizationId);
+        const verdict = await verifyDatabase(source, organizationId, note, signers.verifierKey);
+        expect(verdict).toMatchObject({ ok: true, reason: null, provedEvents: expect.any(Number) });
+      } finally {
+        await runtime.close();
+      }
+    },
+  );
 
   it('all stop on SIGTERM', async () => {
     const ends = await Promise.all(servers.map((server) => server.end('SIGTERM')));

@@ -87,7 +87,7 @@ it('reports no finding for intact data, whatever happens during the check', asyn
   });
 });
 
-it('reports manual changes once on every instance, and their repair once', async () => {
+longIt('reports manual changes once on every instance, and their repair once', async () => {
   const [{ schema }] = await sql(
     `SELECT nspname AS schema FROM pg_namespace WHERE nspname ~ '^contacts_v\\d+$' ORDER BY 1 DESC LIMIT 1`,
   );

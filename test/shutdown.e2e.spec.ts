@@ -355,7 +355,7 @@ describe('WEB_CONCURRENCY=2', () => {
     ]);
   });
 
-  it('exits with 0 on SIGTERM before they serve', async () => {
+  longIt('exits with 0 on SIGTERM before they serve', async () => {
     const locked = await lock('migrations');
     const starting = new ServerProcess({ ...deployment.environment, ...SEVERAL });
     await locked.waiting();

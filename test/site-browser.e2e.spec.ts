@@ -5,7 +5,7 @@ import { NOBODY as NO_BROADCAST, unsubscribeToken } from '../src/broadcasts/inde
 import { Browser, findChromium, type Look } from './browser.js';
 import { ageForm, Public, linkIn, type PetitionPage, call } from './petition-page.js';
 import { picture } from './pictures.js';
-import { isLong, someOf } from './length.js';
+import { isLong, longIt, someOf } from './length.js';
 import { eventually } from './processes.js';
 import { LOCALES } from '#locales';
 import { formatNumber } from '#libs/pages';
@@ -96,45 +96,42 @@ withChromium('in Chromium', () => {
     ['on a desktop', {}],
   ];
 
-  it.each(someOf(looks, 2))(
-    'every page is accessible %s, and loads nothing from elsewhere',
-    async (_, look) => {
-      const window = await browser.open(look);
-      const { page: tab } = window;
-      const paths = [
-        '/clean-rivers',
-        page.path,
-        `${page.path}/embed`,
-        `${page.path}/paper`,
-        `${page.path}/thanks`,
-        '/clean-rivers/posts/news',
-        `${page.path}/confirm/nothing`,
-        '/nobody',
-      ];
-      // One of each shape: a petition with its form, a post, a notice. Each look uses a different organization's colours.
-      const examined = isLong ? paths : [page.path, '/clean-rivers/posts/news', '/nobody'];
-      // The desktop look differs in colours and width only.
-      const opened = isLong || look.width !== undefined ? paths : examined;
-      for (const path of opened) {
-        const answer = await tab.goto(origin + path);
-        if (examined.includes(path)) expect([path, await window.findings()]).toEqual([path, []]);
-        expect([path, await window.isTooWide()]).toEqual([path, false]);
-        expect([path, await tab.locator('h1').count()]).toEqual([path, 1]);
-        // A browser logs each 404 in its console.
-        if (answer!.status() >= 400) continue;
-        const bytes = (await answer!.body()).length;
-        expect([path, bytes < 50 * 1_024]).toEqual([path, true]);
-      }
-      await tab.goto(`${origin}${page.path}/paper`);
-      for (const format of ['A4', 'Letter']) {
-        const pdf = (await tab.pdf({ format })).toString('latin1');
-        expect([format, pdf.match(/\/Type\s*\/Page\b/g)]).toEqual([format, [expect.any(String)]]);
-      }
-      const other = await browser.open(look);
-      for (const path of isLong ? paths.slice(0, 5) : paths.slice(0, 2)) await other.page.goto(origin + path);
-      other.requireQuiet(origin);
-    },
-  );
+  it.each(someOf(looks))('every page is accessible %s, and loads nothing from elsewhere', async (_, look) => {
+    const window = await browser.open(look);
+    const { page: tab } = window;
+    const paths = [
+      '/clean-rivers',
+      page.path,
+      `${page.path}/embed`,
+      `${page.path}/paper`,
+      `${page.path}/thanks`,
+      '/clean-rivers/posts/news',
+      `${page.path}/confirm/nothing`,
+      '/nobody',
+    ];
+    // One of each shape: a petition with its form, a post, a notice. Each look uses a different organization's colours.
+    const examined = isLong ? paths : [page.path, '/clean-rivers/posts/news', '/nobody'];
+    // The desktop look differs in colours and width only.
+    const opened = isLong || look.width !== undefined ? paths : examined;
+    for (const path of opened) {
+      const answer = await tab.goto(origin + path);
+      if (examined.includes(path)) expect([path, await window.findings()]).toEqual([path, []]);
+      expect([path, await window.isTooWide()]).toEqual([path, false]);
+      expect([path, await tab.locator('h1').count()]).toEqual([path, 1]);
+      // A browser logs each 404 in its console.
+      if (answer!.status() >= 400) continue;
+      const bytes = (await answer!.body()).length;
+      expect([path, bytes < 50 * 1_024]).toEqual([path, true]);
+    }
+    await tab.goto(`${origin}${page.path}/paper`);
+    for (const format of ['A4', 'Letter']) {
+      const pdf = (await tab.pdf({ format })).toString('latin1');
+      expect([format, pdf.match(/\/Type\s*\/Page\b/g)]).toEqual([format, [expect.any(String)]]);
+    }
+    const other = await browser.open(look);
+    for (const path of isLong ? paths.slice(0, 5) : paths.slice(0, 2)) await other.page.goto(origin + path);
+    other.requireQuiet(origin);
+  });
 
   const sizes = [
     { width: 1_280, height: 720 },
@@ -324,36 +321,37 @@ withChromium('in Chromium', () => {
   );
 
   // `unsubscribe.e2e.spec.ts` sends these forms without a browser.
-  it.each(
-    someOf<[string, boolean]>([
-      ['with JavaScript', true],
-      ['without JavaScript', false],
-    ]),
-  )('a contact unsubscribes and undoes it with the keyboard only, %s', async (_, javaScript) => {
-    const { client } = page;
-    const { organizationId } = client;
-    const email = `leaves-${javaScript}@example.org`;
-    const { contactId } = await call(client, 'contact.create-contact', { organizationId, email });
-    const { keyring } = people.api.instances[0]!.runtime.store;
-    const whose = { organizationId, contactId, broadcastId: NO_BROADCAST };
-    const link = `/u/${unsubscribeToken(keyring, whose)}`;
-    const window = await browser.open({ javaScript, width: 360, isDark: javaScript });
-    const { page: tab } = window;
-    await tab.goto(origin + link);
-    for (const [button, heading] of [
-      ['Unsubscribe', 'You’ve been unsubscribed'],
-      ['Subscribe again', 'You’re subscribed again'],
-    ] as const) {
-      expect(javaScript ? await window.findings() : []).toEqual([]);
-      expect(await window.isTooWide()).toBe(false);
-      await window.tabTo(button);
-      await tab.keyboard.press('Enter');
-      await tab.locator('h1', { hasText: heading }).waitFor();
-      const { body } = await client.get('contact.get-contact', { organizationId, contactId });
-      expect(body.data.subscribed).toBe(button !== 'Unsubscribe');
-    }
-    window.requireQuiet(origin);
-  });
+  longIt.each([
+    ['with JavaScript', true],
+    ['without JavaScript', false],
+  ] as [string, boolean][])(
+    'a contact unsubscribes and undoes it with the keyboard only, %s',
+    async (_, javaScript) => {
+      const { client } = page;
+      const { organizationId } = client;
+      const email = `leaves-${javaScript}@example.org`;
+      const { contactId } = await call(client, 'contact.create-contact', { organizationId, email });
+      const { keyring } = people.api.instances[0]!.runtime.store;
+      const whose = { organizationId, contactId, broadcastId: NO_BROADCAST };
+      const link = `/u/${unsubscribeToken(keyring, whose)}`;
+      const window = await browser.open({ javaScript, width: 360, isDark: javaScript });
+      const { page: tab } = window;
+      await tab.goto(origin + link);
+      for (const [button, heading] of [
+        ['Unsubscribe', 'You’ve been unsubscribed'],
+        ['Subscribe again', 'You’re subscribed again'],
+      ] as const) {
+        expect(javaScript ? await window.findings() : []).toEqual([]);
+        expect(await window.isTooWide()).toBe(false);
+        await window.tabTo(button);
+        await tab.keyboard.press('Enter');
+        await tab.locator('h1', { hasText: heading }).waitFor();
+        const { body } = await client.get('contact.get-contact', { organizationId, contactId });
+        expect(body.data.subscribed).toBe(button !== 'Unsubscribe');
+      }
+      window.requireQuiet(origin);
+    },
+  );
 
   it('errors are shown at the top, at the field and to screen readers, and input is kept', async () => {
     const window = await browser.open({ width: 360 });
@@ -402,7 +400,7 @@ withChromium('in Chromium', () => {
     expect(read).not.toContain('Leave this field blank');
   });
 
-  it('the count of an open page is updated, and the address can be copied', async () => {
+  longIt('the count of an open page is updated, and the address can be copied', async () => {
     const { client, petitionId } = page;
     const window = await browser.open();
     const { page: tab } = window;

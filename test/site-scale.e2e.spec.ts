@@ -1,7 +1,7 @@
 import { type Challenge } from 'altcha-lib/v1/types';
 import { type CountingProxy, startCountingProxy } from '#libs/testing';
 import { Browser, findChromium } from './browser.js';
-import { isLong } from './length.js';
+import { isLong, longIt } from './length.js';
 import { ageForm, call, linkIn, type PetitionPage, proofOfWork, Public } from './petition-page.js';
 import { eventually } from './processes.js';
 
@@ -33,7 +33,7 @@ const counted = async ({ client, petitionId }: PetitionPage) => {
   return { signatures, pendingSignatures };
 };
 
-it(
+longIt(
   'many confirm twice on two instances while a tenth expires: the count is exact, and no expired data remains',
   async () => {
     const page = await people.petition();

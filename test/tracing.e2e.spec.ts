@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
-import { someOf } from './length.js';
+import { longIt } from './length.js';
 import { Deployment, eventually } from './processes.js';
 
 type Span = {
@@ -125,7 +125,7 @@ const DISABLED: [string, Record<string, string>][] = [
   ],
   ['no variable enables it', {}],
 ];
-it.each(someOf(DISABLED))('loads nothing if %s', async (_, environment) => {
+longIt.each(DISABLED)('loads nothing if %s', async (_, environment) => {
   const organization = await deployment.organization();
   const server = await deployment.startServer({ ...environment, NODE_OPTIONS: `--import=${PRINT_MODULES}` });
   await organization.at(server.origin).get('contact.list-contacts');

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Fixture } from './fixture.js';
 import { Api, Client, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
+import { longIt } from './length.js';
 
 let api: Api;
 let own: Fixture;
@@ -170,7 +171,7 @@ describe('update-contacts', () => {
     expect(await whole(id)).toMatchObject({ city: 'Rome', tags: ['A'] });
   });
 
-  it('changes a thousand contacts', async () => {
+  longIt('changes a thousand contacts', async () => {
     const lines = Array.from({ length: 1_002 }, (_, n) => `many-${n}@example.org`);
     const body = ['email', ...lines].join('\n');
     await own.ask('contact.import-contacts', { body, contentType: 'text/csv', subscribed: 'false' });

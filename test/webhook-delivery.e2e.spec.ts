@@ -187,7 +187,7 @@ longIt(
   },
 );
 
-it('an orderly stop records what was sent, and no other instance sends it again', async () => {
+longIt('an orderly stop records what was sent, and no other instance sends it again', async () => {
   const receiver = await Receiver.start((_, response) => void setTimeout(() => response.end(), 5));
   const [one, other] = [await start(), server];
   const webhookId = await create(one, receiver.at('hook'));

@@ -59,7 +59,7 @@ describe('embedded PostgreSQL', () => {
     for (const path of temporary) await rm(path, { recursive: true, force: true });
   });
 
-  it('keeps its data across a restart, and grants the role nothing but its database', async () => {
+  longIt('keeps its data across a restart, and grants the role nothing but its database', async () => {
     const first = await start();
     await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();
@@ -133,7 +133,7 @@ describe('embedded PostgreSQL', () => {
         ]);
       });
 
-      it('allows the role to create databases, and skips fsync, if the options say so', async () => {
+      longIt('allows the role to create databases, and skips fsync, if the options say so', async () => {
         const { url } = await start({ createDatabases: true, isForTests: true });
         await expect(query(url, 'CREATE DATABASE another')).resolves.toEqual([]);
         await eventually(async () => {
@@ -205,7 +205,7 @@ describe('embedded PostgreSQL', () => {
     expect(await serverProcess()).toBeUndefined();
   });
 
-  it('a forced stop closes open connections, but leaves the server to another user', async () => {
+  longIt('a forced stop closes open connections, but leaves the server to another user', async () => {
     const [one, two] = await Promise.all([start(), start()]);
     const client = new Client(one.url);
     client.on('error', () => undefined);

@@ -221,7 +221,7 @@ describe('incidents are described for operators', () => {
       expect(describeIncident(error)).toContain('PgBouncer rejects further connections');
     });
 
-    it('names default_pool_size if PgBouncer has no free connection', async () => {
+    longIt('names default_pool_size if PgBouncer has no free connection', async () => {
       // PgBouncer notices a moment later that the previous test has closed its connections.
       while ((await connect(bouncer.url, 2)) !== undefined) {
         await Promise.all(sources.splice(0).map((source) => source.destroy()));
@@ -234,7 +234,7 @@ describe('incidents are described for operators', () => {
       await slow;
     });
 
-    it('applies timeouts to one transaction only', async () => {
+    longIt('applies timeouts to one transaction only', async () => {
       const own = openDatabase({ url: bouncer.url, poolSize: 1, migrations: [] });
       const source = await own;
       sources.push(source);

@@ -4,6 +4,7 @@ import { createTestDatabase, eventually, startCountingProxy, type TestDatabase }
 import { Keyring } from './keyring.js';
 import { EventStore } from './event-store.js';
 import { Pulse } from './pulse.js';
+import { longIt } from '../../test/length.js';
 
 let database: TestDatabase;
 const LONG = 3_600_000;
@@ -87,7 +88,7 @@ it('polls with one statement for all work, and not while none waits', async () =
   await proxy.close();
 });
 
-it('polls less often if there was nothing to do for a while', async () => {
+longIt('polls less often if there was nothing to do for a while', async () => {
   const proxy = await startCountingProxy(database.url);
   const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
   const idle = new Pulse(source, 0);

@@ -19,7 +19,7 @@ import {
   probeMailServer,
   writtenAt,
 } from './index.js';
-import { isLong } from '../../test/length.js';
+import { isLong, longIt } from '../../test/length.js';
 
 /** More than a connection's buffers hold. */
 const LARGE = 'x'.repeat(72).concat('\n').repeat(110_000);
@@ -138,7 +138,7 @@ describe('an accepted message', () => {
     expect(server.accepted[0]!.content).toContain('\r\n.\r\nA dot alone ends nothing.\r\n');
   });
 
-  it('uses as many connections as configured, and reuses them', async () => {
+  longIt('uses as many connections as configured, and reuses them', async () => {
     const mailer = mailerOf(server.url, { concurrency: 2 });
     const outcomes = await Promise.all(Array.from({ length: 210 }, () => mailer.send(message())));
     expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['sent']));
@@ -375,7 +375,7 @@ describe('a server that falls silent', () => {
     expect(server.accepted).toEqual([]);
   });
 
-  it('frozen before or in the middle of a message: certainly not accepted', async () => {
+  longIt('frozen before or in the middle of a message: certainly not accepted', async () => {
     const mailer = mailerOf(server.url, { timeouts: IMPATIENT });
     const isSent = () =>
       eventually(async () => expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' }));

@@ -273,7 +273,7 @@ it('creates its tables once if many instances start together', async () => {
   expect(await countOf('once')).toBe(0);
 });
 
-it('ends a worker that holds the lease but stopped reading', async () => {
+longIt('ends a worker that holds the lease but stopped reading', async () => {
   const projections = new Projections(database.source, database.store, [counting('held')], silent);
   await projections.start();
   const padding = 'x'.repeat(200_000);

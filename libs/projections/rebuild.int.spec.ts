@@ -160,7 +160,7 @@ it('recovers a failing projection by a rebuild with corrected code', async () =>
   expect((await mended.projections.status())[0]).toMatchObject({ lag: 0, failure: null });
 });
 
-it('runs once at a time, and leaves nothing behind after an interruption', async () => {
+longIt('runs once at a time, and leaves nothing behind after an interruption', async () => {
   const [one, two] = [await open(), await open()];
   const id = uuidv7();
   await count(one, id, 0);
@@ -213,47 +213,50 @@ it('needs one connection, even to overtake a failing projection', async () => {
   }
 });
 
-it('yields to a running rebuild of any version, and replaces one that was silent for a minute', async () => {
-  const instance = await open();
-  const { source, projections } = instance;
-  await count(instance, uuidv7(), 0);
-  const sign = (secondsAgo: number) =>
-    source.query(`CREATE SCHEMA things_v1_beside; DO $$ BEGIN EXECUTE format('COMMENT ON SCHEMA things_v1_beside IS %L',
+longIt(
+  'yields to a running rebuild of any version, and replaces one that was silent for a minute',
+  async () => {
+    const instance = await open();
+    const { source, projections } = instance;
+    await count(instance, uuidv7(), 0);
+    const sign = (secondsAgo: number) =>
+      source.query(`CREATE SCHEMA things_v1_beside; DO $$ BEGIN EXECUTE format('COMMENT ON SCHEMA things_v1_beside IS %L',
       'somebody ' || extract(epoch FROM clock_timestamp())::float8 - ${secondsAgo}); END $$`);
-  await sign(30);
-  await expect(projections.maintenance.verify('things')).rejects.toThrow(/already/);
-  await source.query('DROP SCHEMA things_v1_beside');
-  await sign(90);
-  expect(await projections.maintenance.verify('things')).toEqual([]);
+    await sign(30);
+    await expect(projections.maintenance.verify('things')).rejects.toThrow(/already/);
+    await source.query('DROP SCHEMA things_v1_beside');
+    await sign(90);
+    expect(await projections.maintenance.verify('things')).toEqual([]);
 
-  // Versions before 0.3.0 start like this: they wait for our page, then drop our tables.
-  const another = source.createQueryRunner();
-  const takeOver = async () => {
-    await another.query("SELECT pg_advisory_xact_lock(17751, hashtext('things_v1'))");
-    await another.query('DROP SCHEMA things_v1_beside CASCADE; CREATE SCHEMA things_v1_beside');
-  };
-  let takingOver: Promise<void> | undefined;
-  const things = counting();
-  const apply: Projection['apply'] = async (events, transaction, seal) => {
-    await things.apply(events, transaction, seal);
-    takingOver ??= takeOver();
-    for (let waits = 0; waits === 0;) {
-      const [row] = await source.query(
-        `SELECT count(*)::int AS waits FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+    // Versions before 0.3.0 start like this: they wait for our page, then drop our tables.
+    const another = source.createQueryRunner();
+    const takeOver = async () => {
+      await another.query("SELECT pg_advisory_xact_lock(17751, hashtext('things_v1'))");
+      await another.query('DROP SCHEMA things_v1_beside CASCADE; CREATE SCHEMA things_v1_beside');
+    };
+    let takingOver: Promise<void> | undefined;
+    const things = counting();
+    const apply: Projection['apply'] = async (events, transaction, seal) => {
+      await things.apply(events, transaction, seal);
+      takingOver ??= takeOver();
+      for (let waits = 0; waits === 0;) {
+        const [row] = await source.query(
+          `SELECT count(*)::int AS waits FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-      );
-      waits = row.waits;
-    }
-  };
-  await another.startTransaction();
-  await another.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-  const slow = new Projections(source, database.store, [{ ...things, apply }], silent);
-  await expect(slow.maintenance.rebuild('things')).rejects.toThrow(/already/);
-  await takingOver;
-  await another.commitTransaction();
-  await another.release();
-  expect(await source.query("SELECT FROM pg_namespace WHERE nspname = 'things_v1_beside'")).toHaveLength(1);
-});
+        );
+        waits = row.waits;
+      }
+    };
+    await another.startTransaction();
+    await another.query('SET LOCAL idle_in_transaction_session_timeout = 0');
+    const slow = new Projections(source, database.store, [{ ...things, apply }], silent);
+    await expect(slow.maintenance.rebuild('things')).rejects.toThrow(/already/);
+    await takingOver;
+    await another.commitTransaction();
+    await another.release();
+    expect(await source.query("SELECT FROM pg_namespace WHERE nspname = 'things_v1_beside'")).toHaveLength(1);
+  },
+);
 
 it('lists the available projections if the name is unknown', async () => {
   const { projections } = await open();

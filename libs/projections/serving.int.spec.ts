@@ -130,26 +130,29 @@ it('reads the horizon once, regardless of the number of projections', async () =
   expect(await database.source.query('SELECT last_value FROM looks')).toEqual([{ last_value: '1' }]);
 });
 
-it('immediately shows writes of an instance of another version, only while that instance serves', async () => {
-  const often = { heartbeatMs: 20 };
-  const [older, newer] = [await instance(1, often), await instance(2, often)];
-  for (const projections of [older, newer]) projections.poll();
-  await eventually(() => expect(older.hasMixedVersions && newer.hasMixedVersions).toBe(true));
-  const shown = async (version: number, id: string) => {
-    const rows = await database.source.query(`SELECT FROM people_v${version}.people WHERE id = $1`, [id]);
-    return rows.length;
-  };
-  for (let n = 0; n < (isLong ? 20 : 6); n += 1) {
-    const [writer, reader, version] = n % 2 ? [older, newer, 2] : [newer, older, 1];
-    const id = uuidv7();
-    const position = await append(id, 0, { type: 'Named', data: {}, personal: { name: 'Ada' } });
-    await writer.catchUp(position);
-    await reader.catchUpWithOthers();
-    expect(await shown(version, id)).toBe(1);
-  }
-  await older.stop();
-  await eventually(() => expect(newer.hasMixedVersions).toBe(false));
-});
+longIt(
+  'immediately shows writes of an instance of another version, only while that instance serves',
+  async () => {
+    const often = { heartbeatMs: 20 };
+    const [older, newer] = [await instance(1, often), await instance(2, often)];
+    for (const projections of [older, newer]) projections.poll();
+    await eventually(() => expect(older.hasMixedVersions && newer.hasMixedVersions).toBe(true));
+    const shown = async (version: number, id: string) => {
+      const rows = await database.source.query(`SELECT FROM people_v${version}.people WHERE id = $1`, [id]);
+      return rows.length;
+    };
+    for (let n = 0; n < (isLong ? 20 : 6); n += 1) {
+      const [writer, reader, version] = n % 2 ? [older, newer, 2] : [newer, older, 1];
+      const id = uuidv7();
+      const position = await append(id, 0, { type: 'Named', data: {}, personal: { name: 'Ada' } });
+      await writer.catchUp(position);
+      await reader.catchUpWithOthers();
+      expect(await shown(version, id)).toBe(1);
+    }
+    await older.stop();
+    await eventually(() => expect(newer.hasMixedVersions).toBe(false));
+  },
+);
 
 longIt(
   'counts an instance that does not announce itself as another version while its checkpoint moves',
@@ -220,27 +223,30 @@ it('erases people from an earlier version that is still served before the erasur
   expect([await rows(1), await rows(2)]).toEqual([[], []]);
 });
 
-it('drops a version and its checkpoint after no instance has served it for the grace period, and recreates it on demand', async () => {
-  const earlier = await instance(1);
-  earlier.poll();
-  const later = await instance(2, SHORT);
-  later.poll();
-  await whileTheLogGrows(async () => {
-    await sleep(2 * SHORT.graceMs);
-    expect(await schemas()).toEqual(['people_v1', 'people_v2']);
-    expect((await later.versions()).map(({ version, instances }) => [version, instances])).toEqual([
-      [1, 1],
-      [2, 1],
-    ]);
-    await earlier.stop();
-    await eventually(async () => expect(await schemas()).toEqual(['people_v2']));
-  });
-  expect((await later.versions()).map(({ version }) => version)).toEqual([2]);
-  expect(silent.log).toHaveBeenCalledWith(expect.objectContaining({ projection: 'people', version: 1 }));
-  await named('Ada');
-  const again = await instance(1);
-  expect(await again.status()).toMatchObject([{ version: 1, lag: 0 }]);
-});
+longIt(
+  'drops a version and its checkpoint after no instance has served it for the grace period, and recreates it on demand',
+  async () => {
+    const earlier = await instance(1);
+    earlier.poll();
+    const later = await instance(2, SHORT);
+    later.poll();
+    await whileTheLogGrows(async () => {
+      await sleep(2 * SHORT.graceMs);
+      expect(await schemas()).toEqual(['people_v1', 'people_v2']);
+      expect((await later.versions()).map(({ version, instances }) => [version, instances])).toEqual([
+        [1, 1],
+        [2, 1],
+      ]);
+      await earlier.stop();
+      await eventually(async () => expect(await schemas()).toEqual(['people_v2']));
+    });
+    expect((await later.versions()).map(({ version }) => version)).toEqual([2]);
+    expect(silent.log).toHaveBeenCalledWith(expect.objectContaining({ projection: 'people', version: 1 }));
+    await named('Ada');
+    const again = await instance(1);
+    expect(await again.status()).toMatchObject([{ version: 1, lag: 0 }]);
+  },
+);
 
 longIt(
   'recognizes an instance that does not announce itself by its checkpoint, which follows the log',

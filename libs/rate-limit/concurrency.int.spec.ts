@@ -4,6 +4,7 @@ import { type Server } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { type RpcError } from '#libs/rpc';
 import { Concurrency } from './concurrency.js';
+import { longIt } from '../../test/length.js';
 
 let concurrency: Concurrency;
 let server: Server;
@@ -173,20 +174,23 @@ describe('while the event loop is late', () => {
     }
   }
 
-  it('rejects the callers with the most requests, admits others and health checks, and admits all again afterwards', async () => {
-    concurrency.most = { caller: 100, instance: 1_000 };
-    const many = Array.from({ length: 60 }, () => ask('/of/many').catch(() => undefined));
-    while (held.length < 60) await new Promise(setImmediate);
-    await beLate(3);
-    expect(await ask('/of/many')).toMatchObject({ status: 503, reason: 'OVERLOADED' });
-    const few = ask('/of/few').catch(() => undefined);
-    while (held.length < 61) await new Promise(setImmediate);
-    expect(await ask('/health/live')).toEqual({ status: 200 });
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
-    const again = ask('/of/many').catch(() => undefined);
-    while (held.length < 62) await new Promise(setImmediate);
-    await release('many');
-    await release('few');
-    await Promise.all([...many, few, again]);
-  });
+  longIt(
+    'rejects the callers with the most requests, admits others and health checks, and admits all again afterwards',
+    async () => {
+      concurrency.most = { caller: 100, instance: 1_000 };
+      const many = Array.from({ length: 60 }, () => ask('/of/many').catch(() => undefined));
+      while (held.length < 60) await new Promise(setImmediate);
+      await beLate(3);
+      expect(await ask('/of/many')).toMatchObject({ status: 503, reason: 'OVERLOADED' });
+      const few = ask('/of/few').catch(() => undefined);
+      while (held.length < 61) await new Promise(setImmediate);
+      expect(await ask('/health/live')).toEqual({ status: 200 });
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      const again = ask('/of/many').catch(() => undefined);
+      while (held.length < 62) await new Promise(setImmediate);
+      await release('many');
+      await release('few');
+      await Promise.all([...many, few, again]);
+    },
+  );
 });

@@ -68,7 +68,7 @@ describe('ResilientStorage', () => {
     for (const { totalHits } of await Promise.all(answers)) expect(totalHits).toBeGreaterThan(0);
   });
 
-  it('makes only the first requests wait for a hung Redis', async () => {
+  longIt('makes only the first requests wait for a hung Redis', async () => {
     const key = randomUUID();
     server.freeze();
     expect(await hit(storage, key, HOUR, 10)).toMatchObject({ isBlocked: false });
@@ -89,14 +89,14 @@ describe('ResilientStorage', () => {
     expect(logged).toHaveLength(2);
   });
 
-  it('notices a loss without traffic', async () => {
+  longIt('notices a loss without traffic', async () => {
     await server.stop();
     await until('local');
     server = await startRedis(server.port);
     await until('shared');
   });
 
-  it('counts locally if the memory of Redis is full, and logs this once', async () => {
+  longIt('counts locally if the memory of Redis is full, and logs this once', async () => {
     const operator = (await connectRedis(server.url)) as Redis;
     await operator.config('SET', 'maxmemory', '1');
     for (const end = Date.now() + 3_500; Date.now() < end;) {
@@ -129,7 +129,7 @@ describe('ResilientStorage', () => {
     operator.disconnect();
   });
 
-  it('counts locally if Redis is a replica', async () => {
+  longIt('counts locally if Redis is a replica', async () => {
     const operator = (await connectRedis(server.url)) as Redis;
     await operator.replicaof('127.0.0.1', server.port);
     expect(await hit(storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });

@@ -3,6 +3,7 @@ import { Client } from 'pg';
 import { testServerUrl } from './database.js';
 import { eventually } from './eventually.js';
 import { type SilentProxy, startSilentProxy } from './silent-proxy.js';
+import { longIt } from '../../test/length.js';
 
 let proxy: SilentProxy;
 let clients: Client[];
@@ -39,7 +40,7 @@ function ask(state: State): void {
 const becomes = (state: State, wanted: Partial<State>) =>
   eventually(() => expect(state).toMatchObject(wanted));
 
-it('passes everything through', async () => {
+longIt('passes everything through', async () => {
   const { client } = await connected();
   const { rows } = await client.query("SELECT repeat('x', 20000000) AS long");
   expect(rows[0].long).toHaveLength(20_000_000);

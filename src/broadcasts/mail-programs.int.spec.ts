@@ -79,8 +79,7 @@ withChromium('every email', () => {
   };
   beforeAll(async () => {
     browser = await Browser.start();
-    for (const [width, isDark] of someOf(LOOKS, 2))
-      windows.push([await open({ width, isDark }), isDark, width]);
+    for (const [width, isDark] of someOf(LOOKS)) windows.push([await open({ width, isDark }), isDark, width]);
   });
   afterAll(() => browser.stop());
 

@@ -3,6 +3,7 @@ import { BoundedThread } from '#libs/threads';
 import { CONTACT_FIELDS, type MergeFields, ORGANIZATION_FIELDS } from './merge-fields.js';
 import { type templateJobs } from './template-jobs.js';
 import { Templates, type TemplateThread } from './templates.js';
+import { longIt } from '../../test/length.js';
 
 const nothing = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, null]));
 const values = (firstName: string) =>
@@ -80,7 +81,7 @@ it('stops and reports a template that takes too long, and renders all others', a
   );
 });
 
-it('reloads templates in a new thread and in one that has dropped them', async () => {
+longIt('reloads templates in a new thread and in one that has dropped them', async () => {
   const thread = strange();
   const templates = new Templates(thread);
   // The thread keeps 32 templates.
