@@ -53,7 +53,7 @@ longIt('npm run demo -- reset brings the demo back, and keeps the former data', 
   }
 });
 
-it('a first start tries again if the machine is too busy to decode the images of the demo', async () => {
+longIt('a first start tries again if the machine is too busy to decode the images of the demo', async () => {
   const api = await Api.start();
   try {
     const { app, runtime } = api.instances[0]!;

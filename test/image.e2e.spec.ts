@@ -7,7 +7,7 @@ import { findAlteredFiles } from '../src/images/index.js';
 import { type Answer, Api, type Client, ISO, NOBODY } from './harness.js';
 import { ARTIST, flat, gif, noise, photo, picture } from './pictures.js';
 import { createDirectory, Deployment, eventually, type ServerProcess } from './processes.js';
-import { isLong, longDescribe, longIt } from './length.js';
+import { isLong, longDescribe } from './length.js';
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -467,45 +467,43 @@ describe('delete-image', () => {
   });
 });
 
-longIt(
-  'in a bucket: stored, served in ranges and deleted; if the store is unreachable, only uploads and files fail',
-  async () => {
-    const store = await startS3Server('images');
-    let isStopped = false;
-    Object.assign(process.env, store.environment);
-    const environment = { STORAGE_URL: `s3://${store.bucket}/pictures` };
-    const there = await Api.start({ instances: isLong ? 2 : 1, environment });
-    there.startWorkers();
-    try {
-      const own = await there.organization();
-      const [one, two] = [there.instances[0]!, there.instances.at(-1)!].map(({ origin }) =>
-        own.at(origin),
-      ) as [Client, Client];
-      const bytes = await picture(400, 300);
-      const imageId = await upload(bytes, {}, { by: one });
-      const { url, bytes: size } = (await two.get('image.get-image', { imageId })).body.data;
-      const file = (headers = {}) => fetch(two.origin + new URL(url).pathname, { headers });
-      expect(Buffer.from(await (await file()).arrayBuffer())).toHaveLength(size);
-      const part = await file({ Range: 'bytes=3-9' });
-      expect([part.status, Buffer.from(await part.arrayBuffer()).length]).toEqual([206, 7]);
-      expect(store.asked.some((asked) => asked.startsWith('PUT /images/pictures/'))).toBe(true);
-      await one.delete('image.delete-image', { imageId });
-      await eventually(async () => expect((await file()).status).toBe(404));
+it('in a bucket: stored, served in ranges and deleted; if the store is unreachable, only uploads and files fail', async () => {
+  const store = await startS3Server('images');
+  let isStopped = false;
+  Object.assign(process.env, store.environment);
+  const environment = { STORAGE_URL: `s3://${store.bucket}/pictures` };
+  const there = await Api.start({ instances: isLong ? 2 : 1, environment });
+  there.startWorkers();
+  try {
+    const own = await there.organization();
+    const [one, two] = [there.instances[0]!, there.instances.at(-1)!].map(({ origin }) => own.at(origin)) as [
+      Client,
+      Client,
+    ];
+    const bytes = await picture(400, 300);
+    const imageId = await upload(bytes, {}, { by: one });
+    const { url, bytes: size } = (await two.get('image.get-image', { imageId })).body.data;
+    const file = (headers = {}) => fetch(two.origin + new URL(url).pathname, { headers });
+    expect(Buffer.from(await (await file()).arrayBuffer())).toHaveLength(size);
+    const part = await file({ Range: 'bytes=3-9' });
+    expect([part.status, Buffer.from(await part.arrayBuffer()).length]).toEqual([206, 7]);
+    expect(store.asked.some((asked) => asked.startsWith('PUT /images/pictures/'))).toBe(true);
+    await one.delete('image.delete-image', { imageId });
+    await eventually(async () => expect((await file()).status).toBe(404));
 
-      const again = await upload(bytes, {}, { by: one });
-      await store.stop();
-      isStopped = true;
-      const refused = await send(await picture(), {}, { by: one });
-      expect([refused.status, refused.body.error.reason]).toEqual([503, 'STORAGE_UNREACHABLE']);
-      expect((await file()).status).toBe(503);
-      expect((await two.get('image.get-image', { imageId: again })).status).toBe(200);
-      expect((await two.post('petition.create-petition', { name: 'On', imageId: again })).status).toBe(200);
-    } finally {
-      await there.stop();
-      if (!isStopped) await store.stop();
-    }
-  },
-);
+    const again = await upload(bytes, {}, { by: one });
+    await store.stop();
+    isStopped = true;
+    const refused = await send(await picture(), {}, { by: one });
+    expect([refused.status, refused.body.error.reason]).toEqual([503, 'STORAGE_UNREACHABLE']);
+    expect((await file()).status).toBe(503);
+    expect((await two.get('image.get-image', { imageId: again })).status).toBe(200);
+    expect((await two.post('petition.create-petition', { name: 'On', imageId: again })).status).toBe(200);
+  } finally {
+    await there.stop();
+    if (!isStopped) await store.stop();
+  }
+});
 
 longDescribe('a process', () => {
   const UPLOADS = 50;

@@ -416,13 +416,49 @@ withChromium('in Chromium', () => {
     window.requireQuiet(origin);
   });
 
+  it('the embed has the theme, the colour and the fields that its element names, on each page', async () => {
+    const query = 'embed?theme=dark&colour=0a7d55&fields=lastName';
+    const { page: tab } = await browser.open();
+    const look = () =>
+      tab.evaluate<string[]>(`(() => {
+        const style = getComputedStyle(document.documentElement);
+        return [style.colorScheme, ...['--ground', '--accent'].map((name) => style.getPropertyValue(name))];
+      })()`);
+    const asked = () =>
+      tab
+        .locator('form input:not([type=hidden])')
+        .evaluateAll((all) => all.map((one) => one.getAttribute('name')));
+    await tab.goto(`${origin + page.path}/embed`);
+    const plain = await look();
+    const all = await asked();
+    await tab.goto(`${origin + page.path}/${query}`);
+    const dark = await look();
+    expect(plain[0]).toBe('light dark');
+    expect(dark[0]).toBe('dark');
+    expect(dark.slice(1)).not.toEqual(plain.slice(1));
+    const few = await asked();
+    expect(few).toEqual(
+      all.filter((name) => ['email', 'lastName', 'subscribe', 'website'].includes(name ?? '')),
+    );
+    expect(all).toContain('firstName');
+    // A form with errors, and the page after it.
+    await tab.locator('form .button').click();
+    await tab.locator('.faults').first().waitFor();
+    expect([await look(), await asked()]).toEqual([dark, few]);
+    await tab.goto(`${origin + page.path}/thanks?embed&theme=dark&colour=0a7d55`);
+    expect(await look()).toEqual(dark);
+    // What is not a colour or a theme changes nothing.
+    await tab.goto(`${origin + page.path}/embed?theme=blue&colour=red;}*{display:none`);
+    expect(await look()).toEqual(plain);
+  });
+
   it('the embed fits its frame on another page to its content, and dispatches events there', async () => {
     const elsewhere = createServer(({ url }, response) => {
       response.setHeader('Content-Type', 'text/html');
       if (url === '/thanks') return response.end('<!doctype html><title>Thanks</title>');
       return response.end(`<!doctype html><script>
           window.heard = [];
-          for (const name of ['advocacy:ready', 'advocacy:signed'])
+          for (const name of ['advocacy:ready', 'advocacy:signed', 'advocacy:confirmed'])
             addEventListener(name, ({ detail, target }) => heard.push([name, target.localName, detail]));
         </script><script src="${origin}/embed.js" defer></script>
         <advocacy-petition src="${page.path}" source="elsewhere" ${url === '/redirected' ? 'redirect="/thanks"' : ''}
@@ -448,6 +484,13 @@ withChromium('in Chromium', () => {
     await frame.locator('form .button').click();
     const signed = ['advocacy:signed', 'advocacy-petition', { confirmation: 'EMAIL' }];
     await eventually(async () => expect(await heard()).toEqual([ready, signed]));
+    // The other website has another origin, but the same site, so that browsers connect the two pages.
+    const other = await tab.context().newPage();
+    await other.goto(origin + (await people.linkTo('ada.elsewhere@example.org')));
+    await other.locator('form .button').click();
+    const confirmed = ['advocacy:confirmed', 'advocacy-petition', null];
+    await eventually(async () => expect(await heard()).toEqual([ready, signed, confirmed]));
+    await other.close();
 
     await tab.goto(`${new URL(tab.url()).origin}/redirected`);
     await ageForm(frame, people.api, page.petitionId);

@@ -337,62 +337,56 @@ describe('embedded', () => {
   /** The server that each test leaves running for the next one. */
   let server: ServerProcess;
 
-  longIt(
-    'two parallel starts on an empty directory: one shows the demo, with a working link and command',
-    async () => {
-      const servers = await Promise.all([
-        ServerProcess.start({ DATA_DIR }),
-        ServerProcess.start({ DATA_DIR }),
-      ]);
-      const text = () => servers.map(({ stdout }) => stdout).join('');
-      await eventually(() => expect(text()).toMatch(/^curl /m));
-      await eventually(() => expect(text()).toMatch(/^ {2}Serving /m));
-      expect(text().split(WELCOME)).toHaveLength(2);
-      key = keyIn(text())!;
+  it('two parallel starts on an empty directory: one shows the demo, with a working link and command', async () => {
+    const servers = await Promise.all([ServerProcess.start({ DATA_DIR }), ServerProcess.start({ DATA_DIR })]);
+    const text = () => servers.map(({ stdout }) => stdout).join('');
+    await eventually(() => expect(text()).toMatch(/^curl /m));
+    await eventually(() => expect(text()).toMatch(/^ {2}Serving /m));
+    expect(text().split(WELCOME)).toHaveLength(2);
+    key = keyIn(text())!;
 
-      const [curl] = /^curl .*$/m.exec(text())!;
-      const pasted = await new Program('bash', ['-c', curl], {}).ended;
-      expect([pasted.status, JSON.parse(pasted.stdout)]).toEqual([
-        0,
-        { data: expect.objectContaining({ signatures: 41 }), object: 'signature' },
-      ]);
-      for (const server of servers) expect(await list(server, key)).toEqual(DEMO);
-      const demo = new Client(servers[0].origin, '', key);
-      for (const [operation, found] of [
-        ['petition.list-petitions', { name: 'Save the river', status: 'PUBLISHED', signatures: 41 }],
-        ['post.list-posts', { name: 'The first forty', status: 'PUBLISHED' }],
-        ['list.list-lists', { name: 'River friends', contacts: 2 }],
-        ['tag.list-tags', { name: 'Donor', contacts: 3 }],
-      ] as const) {
-        expect((await demo.get(operation)).body.data).toEqual([expect.objectContaining(found)]);
-      }
-      // The printed URL shows the petition's page.
-      const [, path = ''] = /petition page +http:\/\/[^/]+(\/\S+)$/m.exec(text())!;
-      const page = await (await fetch(servers[1].origin + path)).text();
-      expect(page).toContain('41 signatures');
-      expect(page).toMatch(/<img\s+src="\/images\//);
+    const [curl] = /^curl .*$/m.exec(text())!;
+    const pasted = await new Program('bash', ['-c', curl], {}).ended;
+    expect([pasted.status, JSON.parse(pasted.stdout)]).toEqual([
+      0,
+      { data: expect.objectContaining({ signatures: 41 }), object: 'signature' },
+    ]);
+    for (const server of servers) expect(await list(server, key)).toEqual(DEMO);
+    const demo = new Client(servers[0].origin, '', key);
+    for (const [operation, found] of [
+      ['petition.list-petitions', { name: 'Save the river', status: 'PUBLISHED', signatures: 41 }],
+      ['post.list-posts', { name: 'The first forty', status: 'PUBLISHED' }],
+      ['list.list-lists', { name: 'River friends', contacts: 2 }],
+      ['tag.list-tags', { name: 'Donor', contacts: 3 }],
+    ] as const) {
+      expect((await demo.get(operation)).body.data).toEqual([expect.objectContaining(found)]);
+    }
+    // The printed URL shows the petition's page.
+    const [, path = ''] = /petition page +http:\/\/[^/]+(\/\S+)$/m.exec(text())!;
+    const page = await (await fetch(servers[1].origin + path)).text();
+    expect(page).toContain('41 signatures');
+    expect(page).toMatch(/<img\s+src="\/images\//);
 
-      // The printed link signs in as an owner of the demo organization.
-      organizationId = /^ +organization +(\S+)$/m.exec(text())![1]!;
-      const [, link] = /^ +dashboard +(http:\/\/\S+)$/m.exec(text())!;
-      const { origin, pathname } = new URL(link!);
-      owner = new Visitor(origin);
-      expect((await owner.get(pathname)).text).toContain('<form method="post">');
-      const home = `/dashboard/${organizationId}`;
-      expect((await owner.post(pathname)).location).toBe(home);
-      expect((await owner.get(home)).text).toContain('>Demo organization</a>');
-      expect((await demo.get('team.list-members')).body.data).toMatchObject([
-        { email: 'you@example.org', role: 'OWNER' },
-      ]);
+    // The printed link signs in as an owner of the demo organization.
+    organizationId = /^ +organization +(\S+)$/m.exec(text())![1]!;
+    const [, link] = /^ +dashboard +(http:\/\/\S+)$/m.exec(text())!;
+    const { origin, pathname } = new URL(link!);
+    owner = new Visitor(origin);
+    expect((await owner.get(pathname)).text).toContain('<form method="post">');
+    const home = `/dashboard/${organizationId}`;
+    expect((await owner.post(pathname)).location).toBe(home);
+    expect((await owner.get(home)).text).toContain('>Demo organization</a>');
+    expect((await demo.get('team.list-members')).body.data).toMatchObject([
+      { email: 'you@example.org', role: 'OWNER' },
+    ]);
 
-      // PostgreSQL keeps running until the last server stops.
-      const { port } = await postmaster();
-      expect((await servers[0].end('SIGINT')).status).toBe(0);
-      server = servers[1];
-      expect(await list(server, key)).toEqual(DEMO);
-      expect(await isRunning(port)).toBe(true);
-    },
-  );
+    // PostgreSQL keeps running until the last server stops.
+    const { port } = await postmaster();
+    expect((await servers[0].end('SIGINT')).status).toBe(0);
+    server = servers[1];
+    expect(await list(server, key)).toEqual(DEMO);
+    expect(await isRunning(port)).toBe(true);
+  });
 
   it('a restart after kill -9 of the server and PostgreSQL keeps the data and shows no key, and a new key comes with a working command', async () => {
     const { pid } = await postmaster();

@@ -28,7 +28,7 @@ import {
   type EmbeddedPostgresOptions,
 } from './embedded-postgres.js';
 import { restoreLinks } from './embedded-postgres-programs.js';
-import { longIt, someOf } from '../../test/length.js';
+import { longDescribe, longIt, someOf } from '../../test/length.js';
 
 describe('embedded PostgreSQL', () => {
   /**
@@ -114,7 +114,7 @@ describe('embedded PostgreSQL', () => {
       ]);
     });
 
-    describe('with other files', () => {
+    longDescribe('with other files', () => {
       let other: string;
       beforeAll(async () => {
         other = await makeDirectory();
@@ -125,7 +125,7 @@ describe('embedded PostgreSQL', () => {
         directory = other;
       });
 
-      longIt('keeps its permissions, while the cluster in it is closed', async () => {
+      it('keeps its permissions, while the cluster in it is closed', async () => {
         await start();
         expect([await modeOf(directory), await modeOf(join(directory, 'postgres'))]).toEqual([
           0o755,
@@ -133,7 +133,7 @@ describe('embedded PostgreSQL', () => {
         ]);
       });
 
-      longIt('allows the role to create databases, and skips fsync, if the options say so', async () => {
+      it('allows the role to create databases, and skips fsync, if the options say so', async () => {
         const { url } = await start({ createDatabases: true, isForTests: true });
         await expect(query(url, 'CREATE DATABASE another')).resolves.toEqual([]);
         await eventually(async () => {

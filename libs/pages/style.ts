@@ -83,28 +83,33 @@ export function styleFrom(text: string): Style {
  *
  * @param own the rules of the site's own components.
  */
-function styleOf(colour: string | null, own: string): Style {
+function styleOf(colour: string | null, theme: Theme | null, own: string): Style {
   const { light, dark } = accentsOf(colour);
+  const darkTokens = `:root{--ground:${SURFACES.dark[0]};--sheet:${SURFACES.dark[1]};--ink:#e9ebef;--quiet:#a9b0bb;--line:#343943;--edge:#878e99;--fault:#ffb4ab;--accent:${dark.accent};--on-accent:${dark.onAccent}}`;
   const tokens = `
-:root{color-scheme:light dark;--space-1:.25rem;--space-2:.5rem;--space-3:1rem;--space-4:1.5rem;--space-5:2.5rem;--space-6:4rem;
+:root{color-scheme:${theme ?? 'light dark'};--space-1:.25rem;--space-2:.5rem;--space-3:1rem;--space-4:1.5rem;--space-5:2.5rem;--space-6:4rem;
 --text-1:1rem;--text-2:1.0625rem;--text-3:1.1875rem;--text-4:1.625rem;--text-5:2.375rem;
 --ground:${SURFACES.light[0]};--sheet:${SURFACES.light[1]};--ink:#1b1f24;--quiet:#545b64;--line:#dfe2e7;--edge:#747b85;--fault:#b3261e;--accent:${light.accent};--on-accent:${light.onAccent}}
-@media (prefers-color-scheme:dark){:root{--ground:${SURFACES.dark[0]};--sheet:${SURFACES.dark[1]};--ink:#e9ebef;--quiet:#a9b0bb;--line:#343943;--edge:#878e99;--fault:#ffb4ab;--accent:${dark.accent};--on-accent:${dark.onAccent}}}`;
+${theme === 'light' ? '' : theme === 'dark' ? darkTokens : `@media (prefers-color-scheme:dark){${darkTokens}}`}`;
   return styleFrom(tokens + BASE + own + MEDIA);
 }
+
+/** Null: the one that the reader prefers. */
+type Theme = 'light' | 'dark';
 
 /** At this number, a cache of stylesheets is cleared. Organizations can choose any colour. */
 const MAX_STYLES = 1_000;
 
-/** The stylesheets of a site, one for each accent colour. They are cached. @param own see `styleOf` */
-export function stylesOf(own: string): (colour: string | null) => Style {
-  const styles = new Map<string | null, Style>();
-  return (colour) => {
-    let style = styles.get(colour);
+/** The stylesheets of a site, one for each accent colour and theme. They are cached. @param own see `styleOf` */
+export function stylesOf(own: string): (colour: string | null, theme?: Theme | null) => Style {
+  const styles = new Map<string, Style>();
+  return (colour, theme = null) => {
+    const key = `${colour} ${theme}`;
+    let style = styles.get(key);
     if (!style) {
-      style = styleOf(colour, own);
+      style = styleOf(colour, theme, own);
       if (styles.size >= MAX_STYLES) styles.clear();
-      styles.set(colour, style);
+      styles.set(key, style);
     }
     return style;
   };

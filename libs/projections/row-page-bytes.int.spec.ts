@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { longIt } from '../../test/length.js';
+import { someOf } from '../../test/length.js';
 import { findRows, LARGEST_PAGE_BYTES, type Listing } from './row-page.js';
 
 const organizationId = uuidv7();
@@ -58,7 +58,7 @@ async function walk(limit: number, sort: string): Promise<string[][]> {
   return pages;
 }
 
-longIt.each(['createdAt', '-createdAt'])(
+it.each(someOf(['createdAt', '-createdAt']))(
   'by %s: ends pages before 1 MiB, with no empty page and nothing skipped or repeated',
   async (sort) => {
     const sizes = Array.from({ length: 300 }, () => Math.floor(2 ** (Math.random() * 20)));

@@ -2,6 +2,7 @@ import { FieldOf, formatNumber, html, type Html, ShareKit, ShareLinks } from '#l
 import { type Notice, type SiteWords } from '#locales';
 import { MOST_COUNTED } from '../petitions/index.js';
 import { type Page, pageOf } from './document.js';
+import { type Frame } from './frame.js';
 import { isPetition, NoticeOf, pathOf, Progress, Share, thanksOf } from './parts.js';
 import { webmailOf } from './mail-providers.js';
 import { proofOf, scriptsFor, signPath } from './sign-form.js';
@@ -10,7 +11,7 @@ import { type Kept, type SiteOrganization, type SiteForm } from './site-types.js
 type About = { organization: SiteOrganization; petition: SiteForm; words: SiteWords };
 
 type SubmittedPageOptions = About & {
-  isFramed?: boolean;
+  frame?: Frame | null;
   /** The address that a link was sent to, and the rest of the input. Undefined after the page was reloaded. */
   sent?: { email: string; kept: Kept };
   /** The path of the challenge; null if no proof of work is required. */
@@ -22,7 +23,7 @@ export function submittedPage({
   organization,
   petition,
   words,
-  isFramed = false,
+  frame = null,
   sent,
   proof = null,
 }: SubmittedPageOptions): Page {
@@ -32,7 +33,7 @@ export function submittedPage({
     ? { title: asked.title, text: sent ? asked.to(sent.email) : asked.text }
     : thanks;
   const toMailbox = sent
-    ? html`${Webmail(sent.email, words)}${Correction({ sent, petition, words, isFramed, proof })}`
+    ? html`${Webmail(sent.email, words)}${Correction({ sent, petition, words, frame, proof })}`
     : null;
   const next = petition.isConfirmed ? toMailbox : thanks.next;
   return pageOf({
@@ -40,10 +41,10 @@ export function submittedPage({
     words,
     about: petition,
     title: notice.title,
-    isFramed,
-    scripts: [isFramed ? '/site/frame.js' : '/site/page.js', ...scriptsFor(proof)],
-    content: isFramed
-      ? html`<main id="content" data-submitted="${petition.isConfirmed ? 'EMAIL' : 'NONE'}">${NoticeOf({ notice, ...(next ? { more: next } : {}) })}</main>`
+    frame,
+    scripts: [frame ? '/site/frame.js' : '/site/page.js', ...scriptsFor(proof)],
+    content: frame
+      ? html`<main id="content" data-submitted="${petition.isConfirmed ? 'EMAIL' : 'NONE'}" data-path="${petition.path}">${NoticeOf({ notice, ...(next ? { more: next } : {}) })}</main>`
       : NoticeOf({
           notice,
           more: html`${next}${petition.isConfirmed ? html`<p>${asked.hint}</p>` : null}
@@ -64,16 +65,16 @@ type CorrectionOptions = {
   sent: { email: string; kept: Kept };
   petition: SiteForm;
   words: SiteWords;
-  isFramed: boolean;
+  frame: Frame | null;
   proof: string | null;
 };
 
 /** Sends the same input again, with another address. */
-function Correction({ sent: { email, kept }, petition, words, isFramed, proof }: CorrectionOptions): Html {
+function Correction({ sent: { email, kept }, petition, words, frame, proof }: CorrectionOptions): Html {
   const { wrong, sendAgain } = words.asked;
   return html`<details data-thanks="${pathOf(petition, '/thanks')}">
     <summary>${wrong}</summary>
-    <form method="post" action="${signPath(petition, isFramed)}" novalidate${proofOf(proof, words)}>
+    <form method="post" action="${signPath(petition, frame)}" novalidate${proofOf(proof, words)}>
       ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
       ${FieldOf(
         { name: 'email', label: words.fields.email, isRequired: true },
@@ -108,6 +109,7 @@ export function signedPage({
     content: NoticeOf({
       notice,
       more: html`${notice.next} ${isPetition(petition) ? Progress({ petition, words }) : null}
+      <span data-confirmed="${petition.path}" hidden></span>
       ${recruited === 0 ? null : html`<p><strong>${words.recruited(recruited, count)}</strong></p>`}
       ${BackTo({ petition, words })} ${Share({ petition, words, more: own ? [`via=${own.token}`] : [] }, ShareKit)}`,
     }),
@@ -169,7 +171,7 @@ type NoticePageOptions = {
   notice: Notice;
   more?: Html;
   status: number;
-  isFramed?: boolean;
+  frame?: Frame | null;
 };
 
 /** A page with one message, with or without an organization. */
@@ -179,7 +181,7 @@ export function noticePage({
   notice,
   more,
   status,
-  isFramed = false,
+  frame = null,
 }: NoticePageOptions): Page {
   const content = NoticeOf({ notice, ...(more ? { more } : {}) });
   return pageOf({
@@ -187,8 +189,8 @@ export function noticePage({
     words,
     title: notice.title,
     status,
-    isFramed,
-    content: isFramed ? html`<main id="content">${content}</main>` : content,
+    frame,
+    content: frame ? html`<main id="content">${content}</main>` : content,
   });
 }
 

@@ -1,5 +1,6 @@
 import { accentsOf, documentOf, html, type Html, isSameLanguage, type Page as SentPage } from '#libs/pages';
 import { type SiteWords } from '#locales';
+import { type Frame } from './frame.js';
 import { LanguagesOf, PictureOf, urlOf } from './parts.js';
 import { type SharedAnswer } from './quick-pages.js';
 import { type Picture, type SiteForm, type SiteOrganization } from './site-types.js';
@@ -34,8 +35,8 @@ type PageOptions = {
   seconds?: number;
   /** Paths on this server. */
   scripts?: readonly string[];
-  /** Whether the page is embedded in another page. */
-  isFramed?: boolean;
+  /** How the page looks in a frame of another website; null if it is not in one. */
+  frame?: Frame | null;
 };
 
 export function pageOf(options: PageOptions): Page {
@@ -50,24 +51,24 @@ export function pageOf(options: PageOptions): Page {
     status = 200,
     seconds,
     scripts = [],
-    isFramed = false,
+    frame = null,
   } = options;
-  const colour = organization?.colour ?? null;
+  const colour = frame?.colour ?? organization?.colour ?? null;
   const page = documentOf({
     language: about && isSameLanguage(about.language, words.locale) ? about.language : words.locale,
     title: organization ? `${title} – ${organization.name}` : title,
-    style: styleFor(colour),
+    style: styleFor(colour, frame?.theme),
     head: html`<meta name="theme-color" content="${accentsOf(colour).light.accent}" />
       <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
       ${shared ? headOf(shared, title, organization!, about) : null}`,
     scripts: scripts.map((script) => html`<script src="${script}" defer></script>`),
-    body: isFramed
+    body: frame
       ? content
       : around(organization, words, content, about && switches && LanguagesOf(about, words, switches)),
     loads: ['img', 'script', 'connect'],
     status,
     seconds,
-    isFramed,
+    isFramed: frame !== null,
   });
   return {
     ...page,

@@ -6,6 +6,7 @@ import { LOCALES, type SiteWords } from '#locales';
 import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
 import { organizationPage } from './organization-page.js';
+import { frameOf } from './frame.js';
 import { embedPage, petitionPage } from './petition-page.js';
 import { progressTexts } from './parts.js';
 import { postPage } from './post-page.js';
@@ -87,7 +88,11 @@ const pagesIn = (words: SiteWords): Record<string, Page> => {
   return {
     petition: petitionPage({ ...about, form, proof: null }),
     closed: petitionPage({ ...about, petition: { ...petition, isOpen: false }, form, proof: null }),
-    embed: embedPage({ ...about, form, proof: null }),
+    embed: embedPage({ ...about, form, proof: null }, frameOf({})),
+    'an embed that looks different': embedPage(
+      { ...about, form, proof: null },
+      frameOf({ theme: 'dark', colour: '#0A7D55', fields: `zip ${evil}` }),
+    ),
     'a mistyped address': petitionPage({
       ...about,
       form: { ...form, faults: {}, meant: evil },
@@ -99,7 +104,7 @@ const pagesIn = (words: SiteWords): Record<string, Page> => {
       proof: '/site/challenge',
     }),
     'submitted and reloaded': submittedPage(about),
-    'submitted in a frame': submittedPage({ ...about, isFramed: true }),
+    'submitted in a frame': submittedPage({ ...about, frame: frameOf({}) }),
     signed: signedPage(about),
     'signed, with an own link': signedPage({
       ...about,

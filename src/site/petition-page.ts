@@ -1,6 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
+import { type Frame, parametersOfFrame } from './frame.js';
 import {
   closedTitle,
   dateIn,
@@ -19,6 +20,7 @@ import {
 import { scriptsFor, SignFormOf } from './sign-form.js';
 import { type PersonalSigner } from './personal-links.js';
 import {
+  type Asked,
   type Comment,
   type SignForm,
   type SiteOrganization,
@@ -174,24 +176,27 @@ function Comments({
 }
 
 /** A smaller version for frames on other sites. */
-export function embedPage({ organization, petition, form, words, proof }: FormProps): Page {
+export function embedPage({ organization, petition, form, words, proof }: FormProps, frame: Frame): Page {
   const { title, isOpen } = petition;
+  const { fields } = frame;
+  const isShown = (one: Asked) => one.required || !fields || fields.includes(one.field ?? one.key);
+  const shown = { ...petition, asked: petition.asked.filter(isShown) };
   const isAgain = Object.keys(form.faults).length > 0 || form.meant !== undefined;
   return pageOf({
     organization,
     words,
     about: petition,
     title: words.embedTitle(title),
-    isFramed: true,
+    frame,
     scripts: ['/site/frame.js', ...scriptsFor(proof)],
     ...(isAgain ? { status: 422 } : { seconds: CACHE_SECONDS }),
     content: html`<main id="content">
-      ${LanguagesOf({ ...petition, path: `${petition.path}/embed` }, words, parametersOf(form))}
+      ${LanguagesOf({ ...petition, path: `${petition.path}/embed` }, words, [...parametersOf(form), ...parametersOfFrame(frame)])}
       <h1${langOf(petition, words, 'title')}><a href="${pathOf(petition)}" target="_blank" rel="noopener">${title}</a></h1>
       ${isPetition(petition) ? Progress({ petition, words }) : null}
       ${
         isOpen
-          ? SignFormOf({ petition, organization, form, words, proof, isFramed: true })
+          ? SignFormOf({ petition: shown, organization, form, words, proof, frame })
           : html`<p>${isPetition(petition) ? closedTitle(petition, words) : words.closed.title}</p>`
       }
     </main>`,

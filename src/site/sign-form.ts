@@ -14,6 +14,7 @@ import { countryChoices } from '../contacts/index.js';
 import { APPEARANCES } from '../petitions/index.js';
 import { langIn, pathOf, TimeOf } from './parts.js';
 import { digestOf } from './form-token.js';
+import { embedParameters, type Frame } from './frame.js';
 import { inputOfQuestion, QuestionOf, questionsIn } from './questions.js';
 import {
   type Asked,
@@ -51,11 +52,11 @@ type Props = {
   /** The path of the challenge; null if no proof of work is required. */
   proof: string | null;
   /** Whether the form is in a frame, so that the next page also opens there. */
-  isFramed?: boolean;
+  frame?: Frame | null;
 };
 
 /** The form on a page of a petition or a sign-up form. After an error, it keeps the typed input. */
-export function SignFormOf({ petition, organization, form, words, proof, isFramed = false }: Props): Html {
+export function SignFormOf({ petition, organization, form, words, proof, frame = null }: Props): Html {
   const { title, ...texts } = words.faults;
   const faults = Object.entries(form.faults);
   const { form: whole } = form.faults;
@@ -115,7 +116,7 @@ ${form.values.comment ?? ''}</textarea
             }),
         })
   }
-    <form method="post" action="${signPath(petition, isFramed)}" novalidate${proofOf(proof, words)}>
+    <form method="post" action="${signPath(petition, frame)}" novalidate${proofOf(proof, words)}>
       ${form.meant === undefined ? null : QuestionAbout(form.values.email!, form.meant, words)}
       <input type="hidden" name="token" value="${form.token}" />
       ${form.source === null ? null : html`<input type="hidden" name="source" value="${form.source}" />`}
@@ -173,8 +174,8 @@ function Closes({ organization, words, at }: Pick<Props, 'organization' | 'words
 }
 
 /** The path that a form is sent to. The next page opens in the same frame. */
-export function signPath(petition: SiteForm, isFramed: boolean): string {
-  return pathOf(petition, '/sign', isFramed ? ['embed'] : []);
+export function signPath(petition: SiteForm, frame: Frame | null): string {
+  return pathOf(petition, '/sign', embedParameters(frame));
 }
 
 export function scriptsFor(proof: string | null): string[] {

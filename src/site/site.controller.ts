@@ -20,6 +20,7 @@ import { PublicAddress } from '../config/index.js';
 import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
 import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
+import { embedParameters, type Frame, frameOf, parametersOfFrame } from './frame.js';
 import { organizationPage } from './organization-page.js';
 import { isPetition, pathOf, progressTexts, urlOf } from './parts.js';
 import { embedPage, petitionPage } from './petition-page.js';
@@ -266,7 +267,7 @@ export class SiteController {
       const { about } = await this.formOf(named, request);
       if (!about) return undefined;
       const { organization, found, words } = about;
-      const isFramed = 'embed' in request.query;
+      const frame = 'embed' in request.query ? frameOf(request.query) : null;
       const { petition } = found;
       const given = await readForm(request);
       if (given === 'gone') return undefined;
@@ -277,7 +278,7 @@ export class SiteController {
           notice: words.notFound,
           status: given === 'no form' ? 415 : 413,
         });
-      const showForm = (form: SignForm) => this.pageWith(about, form, isFramed);
+      const showForm = (form: SignForm) => this.pageWith(about, form, frame);
       if (!petition.isOpen) return showForm(this.signing.emptyForm(found, null));
       let sent: Parameters<typeof submittedPage>[0]['sent'];
       try {
@@ -286,7 +287,7 @@ export class SiteController {
         );
         if (signed.status === 'faults') return showForm(signed.form);
         if (signed.status === 'too many')
-          return noticePage({ organization, words, notice: words.tooMany, status: 429, isFramed });
+          return noticePage({ organization, words, notice: words.tooMany, status: 429, frame });
         sent = signed;
       } catch (error) {
         // It was closed or deleted since the page was looked up.
@@ -295,9 +296,9 @@ export class SiteController {
       }
       // Answered without a redirect, because neither an address nor a cookie may contain the email address.
       if (petition.isConfirmed)
-        return submittedPage({ organization, petition, words, isFramed, sent, proof: this.proofUrl });
+        return submittedPage({ organization, petition, words, frame, sent, proof: this.proofUrl });
       // Reloading the next page does not sign again.
-      return { redirect: pathOf(petition, '/thanks', isFramed ? ['embed'] : []) };
+      return { redirect: pathOf(petition, '/thanks', embedParameters(frame)) };
     });
   }
 
@@ -311,7 +312,7 @@ export class SiteController {
         organization,
         petition: found.petition,
         words,
-        isFramed: 'embed' in request.query,
+        frame: 'embed' in request.query ? frameOf(request.query) : null,
       });
     });
   }
@@ -405,7 +406,7 @@ export class SiteController {
     return petitionPage({ organization, petition: found.petition, form, words, proof: null, signer });
   }
 
-  /** A page with a form. It is cached, unless its address contains a source or a signer's token. */
+  /** A page with a form. It is cached, unless its address contains a source, a signer's token, or how it looks in a frame. */
   private formPage(response: Response, next: NextFunction, end: '' | '/embed'): Promise<void> {
     return this.answer(response, next, async (named, request) => {
       const { query } = request;
@@ -414,17 +415,21 @@ export class SiteController {
       const { about, redirect } = await this.formOf(named, request);
       if (redirect !== undefined) return { redirect: redirect + end };
       if (!about) return undefined;
-      const make = () => this.pageWith(about, this.signing.emptyForm(about.found, source, via), end !== '');
-      const isPlain = via === null && (source === null || (end !== '' && source === 'embed'));
+      const frame = end === '' ? null : frameOf(query);
+      const make = () => this.pageWith(about, this.signing.emptyForm(about.found, source, via), frame);
+      const isPlain =
+        via === null &&
+        (source === null || (frame !== null && source === 'embed')) &&
+        (frame === null || parametersOfFrame(frame).length === 0);
       const { path, language } = about.found.petition;
       return isPlain ? this.pages.get(`${path}${end} ${language}`, () => Promise.resolve(make())) : make();
     });
   }
 
-  private pageWith({ organization, found, words }: About, form: SignForm, isFramed: boolean): Page {
+  private pageWith({ organization, found, words }: About, form: SignForm, frame: Frame | null): Page {
     const { petition } = found;
     const shown = { organization, petition, form, words, proof: this.proofUrl };
-    if (isFramed) return embedPage(shown);
+    if (frame) return embedPage(shown, frame);
     return isPetition(petition) ? petitionPage({ ...shown, petition }) : signUpPage(shown);
   }
 

@@ -1,7 +1,7 @@
 /**
  * For other sites: `<advocacy-petition src="https://…/petitions/…"></advocacy-petition>` (or `advocacy-form`) becomes a frame with the height of its
- * content. The content between the tags, such as a link, is the fallback without scripts. The element dispatches `advocacy:ready` and
- * `advocacy:signed`, once each. Its attributes `source` and `redirect` are described in docs/guides/public-site.md.
+ * content. The content between the tags, such as a link, is the fallback without scripts. Its attributes and events are described in
+ * docs/guides/public-site.md.
  */
 const own = new URL((document.currentScript as HTMLScriptElement).src).origin;
 for (const name of ['advocacy-petition', 'advocacy-form']) {
@@ -23,8 +23,10 @@ for (const name of ['advocacy-petition', 'advocacy-form']) {
         if (url.origin !== own || this.frame) return;
         // Moving the element connects it again, without its first content.
         this.named ??= [this.getAttribute('title'), this.textContent.trim(), 'Petition'].find(Boolean)!;
-        const source = this.getAttribute('source');
-        if (source) url.searchParams.set('source', source);
+        for (const attribute of ['source', 'theme', 'colour', 'fields']) {
+          const value = this.getAttribute(attribute);
+          if (value !== null) url.searchParams.set(attribute, value);
+        }
         const frame = document.createElement('iframe');
         frame.src = `${own}${url.pathname.replace(/\/+$/, '')}/embed${url.search}`;
         frame.title = this.named;
@@ -40,13 +42,18 @@ for (const name of ['advocacy-petition', 'advocacy-form']) {
         origin,
         source,
         data,
-      }: MessageEvent<{ advocacyHeight?: unknown; advocacySubmitted?: unknown } | null>) {
+      }: MessageEvent<{
+        advocacyHeight?: unknown;
+        advocacySubmitted?: unknown;
+        advocacyConfirmed?: unknown;
+      } | null>) {
         const height = Number(data?.advocacyHeight);
         if (origin !== own || !this.frame || source !== this.frame.contentWindow || !(height > 0)) return;
         this.frame.style.height = `${Math.min(height, 10_000)}px`;
         this.dispatchOnce('advocacy:ready');
         if (!data?.advocacySubmitted) return;
         const isFirst = this.dispatchOnce('advocacy:signed', { confirmation: data.advocacySubmitted });
+        if (data.advocacyConfirmed) this.dispatchOnce('advocacy:confirmed');
         const redirect = this.getAttribute('redirect');
         if (!isFirst || !redirect) return;
         const target = new URL(redirect, location.href);

@@ -19,6 +19,10 @@ type Count = {
     addEventListener('resize', stick);
   }
 
+  // Tells the form in a frame. Browsers only deliver this if the page around the frame has the same site.
+  const confirmed = document.querySelector<HTMLElement>('[data-confirmed]')?.dataset.confirmed;
+  if (confirmed) new BroadcastChannel('confirmed').postMessage(confirmed);
+
   const counter = document.querySelector<HTMLElement>('[data-count]');
   if (counter) {
     const show = ({ signatures, goal, texts }: Count) => {
