@@ -77,21 +77,34 @@ export function Figure(words: DashboardWords, chart: Html, table: Parameters<typ
 
 type SharesOptions = Omit<ChartOptions, 'title'> & { caption: string; columns: readonly [string, string] };
 
+/** Further rows are behind a label, if there are at least two. */
+const ROWS_IN_VIEW = 4;
+
 /** A table in which each row has a bar. */
 export function Shares({ words, caption, bars, columns }: SharesOptions): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value));
   const share = (value: number) =>
     html`<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="${((100 * value) / most).toFixed(1)}" height="1" /></svg>`;
+  const rowsOf = (some: typeof bars) =>
+    some.map(
+      ({ name, value }) => html`<tr>
+        <th scope="row">${name} ${share(value)}</th>
+        <td class="number">${numberIn(words, value)}</td>
+      </tr>`,
+    );
+  const inView = bars.length > ROWS_IN_VIEW + 1 ? ROWS_IN_VIEW : bars.length;
+  const folded = bars.slice(inView);
   return html`<table class="shares">
-    <caption class="pot">${caption}</caption>
-    <thead><tr><th scope="col">${columns[0]}</th><th scope="col" class="number">${columns[1]}</th></tr></thead>
-    <tbody>
-      ${bars.map(
-        ({ name, value }) => html`<tr>
-          <th scope="row">${name} ${share(value)}</th>
-          <td class="number">${numberIn(words, value)}</td>
-        </tr>`,
-      )}
-    </tbody>
-  </table>`;
+      <caption class="pot">${caption}</caption>
+      <thead><tr><th scope="col">${columns[0]}</th><th scope="col" class="number">${columns[1]}</th></tr></thead>
+      <tbody>${rowsOf(bars.slice(0, inView))}</tbody>
+    </table>
+    ${
+      folded.length === 0
+        ? null
+        : html`<details>
+          <summary>${words.moreRows(folded.length)}</summary>
+          <table class="shares"><caption class="pot">${caption}</caption><tbody>${rowsOf(folded)}</tbody></table>
+        </details>`
+    }`;
 }

@@ -71,7 +71,7 @@ form:is([data-ticked],:has(tbody :checked)) .choosing{position:sticky;border-top
 .actions form{height:100%}.actions form .button{margin:0}.more{position:relative;margin:0}.more summary{list-style:none;cursor:pointer}.more summary::-webkit-details-marker{display:none}.more summary::after{content:"▾";margin-left:.35em}
 .more ul{position:absolute;z-index:1;min-width:100%;width:max-content;max-width:18rem;margin:var(--space-1) 0 0;padding:var(--space-1);border:1px solid var(--line);border-radius:.5rem;background:var(--ground);box-shadow:0 .5rem 1.5rem #0003;list-style:none}
 .more .button:not(summary){display:flex;align-items:center;width:100%;padding:.25rem var(--space-2);border:0;background:none;font-weight:400;text-align:left}.more .button:not(summary):hover{background:var(--sheet)}.more .final{color:var(--fault)!important}
-.find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-3)}
+.find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-3)}.find:has(+.columns){margin:0}
 .find .button{margin:0}
 .find .field{flex:1 1 12rem;min-width:0;max-width:20rem;margin:0}.find input{max-width:100%}.find select{width:100%}
 .find label{margin:0;color:var(--quiet);font-size:var(--text-1)}
@@ -91,7 +91,7 @@ progress{height:.5rem;margin-bottom:var(--space-3)}p:has(+progress){margin-botto
 .plot{margin:0}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14rem),1fr));gap:var(--space-3) var(--space-4)}.charts p{margin:0}.figure~.ends:has(+svg){display:none}.charts .figure~svg{height:4.5rem}.plot path{fill:none;stroke:var(--accent);stroke-width:2;vector-effect:non-scaling-stroke}.plot .goal{stroke:var(--quiet);stroke-width:1;stroke-dasharray:4}.plot rect,.shares rect{fill:var(--accent)}
 .sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}.past .ends{align-items:baseline;font-size:var(--text-2)}.past .ends time{font-size:var(--text-1)}
-.shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0}.shares svg{display:block;width:100%;height:.375rem}
+.shares{margin:0 0 var(--space-4)}.shares:has(+details){margin-bottom:0}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0}.shares svg{display:block;width:100%;height:.375rem}
 .sheet .choices{max-height:14rem;overflow-y:auto}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 var(--space-5)}
 h1,h2,h3,tbody th,.button{hyphens:auto;hyphenate-limit-chars:12 5 5}thead th{hyphens:manual}

@@ -23,6 +23,7 @@ import { CreatePost, PublishPost } from '../posts/index.js';
 import { CreateSegment } from '../segments/index.js';
 import { CreateTag, TagContacts } from '../tags/index.js';
 import { InvitationLinks, InviteMember } from '../team/index.js';
+import { CreateView } from '../views/index.js';
 
 const CONTACTS = [
   { firstName: 'Ada', lastName: 'Lovelace', city: 'London', country: 'United Kingdom' },
@@ -256,6 +257,11 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
     content:
       'Dear {{ contact.firstName | default: "friend" }},\n\nNext month we will hand over the signatures.',
     audience: { listIds: [listId] },
+  });
+  await run(CreateView, {
+    name: 'Subscribers',
+    operation: 'contact.list-contacts',
+    parameters: { subscribed: 'true' },
   });
   const { invitationId } = await run<InviteMember, { invitationId: string }>(InviteMember, {
     email: 'you@example.org',

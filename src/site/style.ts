@@ -41,14 +41,14 @@ summary{color:var(--accent);font-weight:600}
 .list .sheet{padding:0}
 .list .inside{padding:var(--space-4)}
 .list .picture{margin:0}.list .picture img{border-radius:0;aspect-ratio:2;object-fit:cover}
-.list p:last-child{margin:0}
+.list p:last-child,.sheet form>p:last-child{margin-bottom:0}
 .paper img{float:right;margin-left:var(--space-3);background:#fff}.paper table{width:100%;table-layout:fixed;border-collapse:collapse}.paper p{overflow-wrap:anywhere}
 .paper td,.paper th{padding:.2rem;border:1px solid var(--quiet);font-size:.75rem;line-height:1.25;text-align:left;overflow-wrap:anywhere}.paper td{height:10mm}
 .paper th:last-child{width:22%}.paper th:nth-last-child(2){width:11%}
 .embed{padding:var(--space-3)}.embed main{padding:0}
 .embed h1{display:-webkit-box;overflow:hidden;-webkit-box-orient:vertical;-webkit-line-clamp:3}.embed .pair{grid-template-columns:2fr 3fr;align-items:end}
 @media (max-width:30rem){h1.long{font-size:calc(var(--text-3) + .25rem)}.sign-bar{margin-inline:calc(-1*var(--space-3));padding-inline:var(--space-3)}}
-@media (min-width:40rem){.pair{grid-template-columns:2fr 3fr;align-items:end}.list{grid-template-columns:repeat(auto-fill,minmax(18rem,1fr))}}
+@media (min-width:40rem){.pair{grid-template-columns:2fr 3fr;align-items:end}.list{grid-template-columns:repeat(auto-fill,minmax(18rem,1fr))}.list li:only-child{grid-column:1/-1;grid-auto-flow:column;grid-auto-columns:1fr}.list li:only-child :is(picture,img){display:block;height:100%}}
 @media (min-width:60rem){
 .columns{grid-template:auto 1fr/minmax(0,1fr) 24rem;gap:var(--space-5) var(--space-6)}
 .beside{grid-area:1/2/3;position:sticky;align-self:start}

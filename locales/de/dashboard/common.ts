@@ -109,6 +109,7 @@ export const common: typeof en = {
     text: 'Alle Bausteine des Dashboards, dargestellt mit demselben Code wie auf seinen Seiten. Die Formulare hier lassen sich nicht absenden.',
   },
   asTable: 'Als Tabelle anzeigen',
+  moreRows: (n: number) => `${n} weitere`,
   ofAll: (some, all) => `${some} von ${all}`,
   plotSummary: (plot) =>
     `${plot.title}, ${plot.from} bis ${plot.to}. Gesamt: ${plot.total}. Höchstwert: ${plot.most} (${plot.highest}).`,

@@ -104,6 +104,7 @@ export const common = {
     text: 'Every component of the dashboard, rendered by the code that its pages use. The forms here can’t be sent.',
   },
   asTable: 'Show as table',
+  moreRows: (n: number) => `${n} more`,
   copy: 'Copy',
   copied: 'Copied',
   drafts: { restored: 'Your unsaved changes were restored.', discard: 'Discard' },

@@ -140,6 +140,7 @@ async function showPetition(
   const isPublic = url !== null && status !== 'DRAFT';
   const isOpen = status === 'PUBLISHED';
   const { shareBy } = localeIn(words.locale).site;
+  const written = await WrittenOf({ ...petition, facts: askedOf(words, petition) });
   return html`<p>
       ${BadgeOf(status, petitions.statuses[status])}
       ${outcome === null ? null : BadgeOf(outcome, petitions.outcome.choices[outcome])}
@@ -171,7 +172,7 @@ async function showPetition(
     ${closesAt === null ? null : Facts([{ name: petitions.lastDay, value: timeIn(words, closesAt, await timeZoneOf(context)) }])}
     ${stats}
     ${isPublic ? SectionOf(petitions.share, ShareKit({ title, text: title, url }, shareBy)) : null}
-    ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(words, petition) }))}`;
+    ${isPublic ? Folded(words.posts.preview, written, false) : SectionOf(words.posts.preview, written)}`;
 }
 
 /** One event per invalidation or restoration, however many signatures it covers, and the counts of signatures on paper. */
