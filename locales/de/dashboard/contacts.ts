@@ -24,8 +24,8 @@ export const contacts: typeof en = {
   andOthers: 'und weitere',
   consents: {
     title: 'Einwilligung in den Empfang von E‑Mails',
-    yes: 'Hat in den Empfang von E‑Mails eingewilligt',
-    no: 'Hat den Empfang von E‑Mails abgelehnt',
+    yes: 'Einwilligung in den Empfang von E‑Mails erteilt',
+    no: 'Keine Einwilligung in den Empfang von E‑Mails',
     source: (source) => `Quelle: ${source}`,
     ip: (address) => `IP-Adresse ${address}`,
     by: (who) => `Erfasst von: ${who}`,

@@ -20,8 +20,8 @@ export const contacts = {
   andOthers: 'and others',
   consents: {
     title: 'Consent to email',
-    yes: 'Opted in to email',
-    no: 'Opted out of email',
+    yes: 'Consented to email',
+    no: 'No consent to email',
     source: (source: string) => `Source: ${source}`,
     ip: (address: string) => `IP address ${address}`,
     by: (who: string) => `Recorded by ${who}`,
