@@ -681,6 +681,30 @@ inBrowser('in Chromium', () => {
     expect(body.data.content).toBe(text);
   });
 
+  it('a wide window shows what is being written next to the form, and saves nothing', async () => {
+    const window = await browser.open({ width: 1280, height: 800 });
+    const { page } = window;
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'writes@example.org')));
+    await page.locator('form .button').click();
+    const home = `${api.origin}/dashboard/${client.organizationId}`;
+    await page.waitForURL(home);
+    await page.goto(`${home}/posts/new`);
+    const shown = page.locator('.live .preview');
+    await page.locator('[name=name]').fill('Nearly <b>there');
+    await page.locator('.ProseMirror').click();
+    await page.keyboard.type('## Ten more');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('See https://example.org/');
+    await shown.locator('h2, h3, h4', { hasText: 'Ten more' }).waitFor();
+    expect(await shown.innerText()).toMatch(/^Nearly <b>there\s+Ten more\s+See https/);
+    expect(await shown.locator('a:not([target=_blank])').count()).toBe(0);
+    expect(await window.findings()).toEqual([]);
+    await page.setViewportSize({ width: 360, height: 740 });
+    expect(await shown.isVisible()).toBe(false);
+    expect((await client.get('post.list-posts', { q: 'Nearly' })).body.data).toEqual([]);
+    window.requireQuiet(api.origin);
+  });
+
   it('the editor keeps what people write, paste, link and upload, and nothing else', async () => {
     const window = await browser.open({});
     const { page } = window;

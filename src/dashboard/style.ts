@@ -118,6 +118,7 @@ textarea.long{min-height:20rem}
 .editor~.hint[role]{margin:var(--space-2) 0}
 .original{margin:0 0 var(--space-2);padding:var(--space-2) var(--space-3);border-left:.25rem solid var(--line);white-space:pre-line;overflow-wrap:anywhere}
 .preview .text>:first-child{margin-top:0}
+.live{display:none;position:sticky;top:var(--space-3);max-height:calc(100vh - 2*var(--space-3));overflow-y:auto}.live h2{margin:0 0 var(--space-1);color:var(--quiet);font-size:var(--text-1)}.live .preview{padding:var(--space-3)}
 .preview{max-width:46rem;padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
 #key,#checkpoint{font-family:ui-monospace,monospace;font-size:var(--text-1)}
@@ -135,7 +136,7 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 form .button{margin-bottom:var(--space-1)}
 .choosing .button{padding-inline:.5rem}.find .field{max-width:none}}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.plot path{stroke:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
-@media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}}
+@media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}.live:not([hidden]){display:block}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:14rem minmax(0,1fr);gap:0 var(--space-4)}
 .seek{display:block}

@@ -1,8 +1,7 @@
 import { html, type Html, richText, trusted } from '#libs/pages';
 import { findImage, pathOfImage } from './image-choice.js';
-import { AreaField, Facts, TextField } from './parts.js';
+import { AreaField, Facts, TextField, TextForm } from './parts.js';
 import { type FormInput, type PageContext } from './page-context.js';
-import { type DashboardWords } from '#locales';
 
 /** Name of the preview button. */
 const PREVIEW = 'preview';
@@ -42,11 +41,6 @@ export function typedContent(form: FormInput): { content?: string | null } {
   return form.has('content') ? { content: form.typed('content') } : {};
 }
 
-/** Requests a preview of the form. Next to the save button. */
-export function PreviewButton(words: DashboardWords): Html {
-  return html`<button class="button plain" name="${PREVIEW}" value="true">${words.posts.preview}</button>`;
-}
-
 type Written = {
   image: { url: string; alt: string | null } | null;
   title: string;
@@ -74,19 +68,34 @@ export async function WrittenOf({ image, title, description, facts = [], content
 }
 
 /**
- * A preview of the typed input as on the public page; null unless the form asks for it.
+ * A form for a petition or a post, with a button that shows it as on the public page, at the width of a desktop, without saving. In
+ * wide windows, a script shows it next to the form while someone types, at the width of a phone.
  *
  * @param heading used if there is no title. @param before stored values of parts without a field in the form.
  */
-export async function PreviewOf(
+export async function WritingForm(
+  context: PageContext,
+  form: Parameters<typeof TextForm>[1],
+  heading: string,
+  about: { before?: Pick<Written, 'image' | 'content'> | undefined; facts?: Written['facts'] } = {},
+): Promise<Html> {
+  const { preview } = context.words.posts;
+  const secondButton = html`<button class="button plain" name="${PREVIEW}" value="true">${preview}</button>`;
+  return html`<div class="beside">
+      ${TextForm(context.form, { ...form, secondButton })}
+      <section class="live" aria-labelledby="live" hidden>
+        <h2 id="live">${preview}</h2>
+        <div data-preview="${PREVIEW}"></div>
+      </section>
+    </div>
+    ${isPreview(context.form) ? await PreviewOf(context, heading, about) : null}`;
+}
+
+async function PreviewOf(
   context: PageContext,
   heading: string,
-  {
-    before,
-    facts,
-  }: { before?: Pick<Written, 'image' | 'content'> | undefined; facts?: Written['facts'] } = {},
-): Promise<Html | null> {
-  if (!isPreview(context.form)) return null;
+  { before, facts }: Parameters<typeof WritingForm>[3] = {},
+): Promise<Html> {
   const { form, words } = context;
   return html`<section class="section" id="preview" aria-labelledby="preview-title" tabindex="-1"${trusted(' autofocus')}>
     <h2 id="preview-title">${words.posts.preview}</h2>

@@ -201,10 +201,9 @@ for (const list of document.querySelectorAll<HTMLElement>('[data-inserts]')) {
 type Draft = { since: string | null; fields: [name: string, value: string][] };
 const SENT_DRAFT = 'sentDraft';
 const NOT_DRAFTED = ['once', 'sure', 'since'];
-const draftFields = (form: HTMLFormElement): Draft['fields'] =>
-  [...new FormData(form)].filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string' && !NOT_DRAFTED.includes(entry[0]),
-  );
+const fieldsIn = (form: HTMLFormElement): Draft['fields'] =>
+  [...new FormData(form)].filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+const draftFields = (form: HTMLFormElement) => fieldsIn(form).filter(([name]) => !NOT_DRAFTED.includes(name));
 // The record's version when its form was shown, so that saving an old draft of a changed record asks first.
 const sinceIn = (form: HTMLFormElement) => form.elements.namedItem('since') as HTMLInputElement | null;
 
@@ -261,6 +260,38 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]'
     }
   });
   form.addEventListener('submit', () => session.setItem(SENT_DRAFT, key));
+}
+
+// Shows what is written next to its form, if there is room: the page that the preview button would request.
+const PREVIEW_MS = 800;
+const isWide = matchMedia('(min-width:75rem)');
+for (const panel of document.querySelectorAll<HTMLElement>('[data-preview]')) {
+  const section = panel.closest('section')!;
+  const form = section.parentElement!.querySelector('form')!;
+  let timer: number | undefined;
+  let request = new AbortController();
+  const show = async () => {
+    request.abort();
+    request = new AbortController();
+    const fields = new URLSearchParams(fieldsIn(form));
+    fields.set(panel.dataset.preview!, 'true');
+    const answer = await fetch(location.href, { method: 'POST', body: fields, signal: request.signal });
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const preview = page.querySelector('#preview .preview');
+    // Without one, the last preview stays: the form has an error, or the server rejects more requests.
+    if (!preview) return;
+    // Otherwise a click would leave the form.
+    for (const link of preview.querySelectorAll('a')) link.target = '_blank';
+    panel.replaceChildren(preview);
+    section.hidden = false;
+  };
+  const showSoon = () => {
+    clearTimeout(timer);
+    if (isWide.matches) timer = setTimeout(() => void show().catch(() => undefined), PREVIEW_MS);
+  };
+  for (const event of ['input', 'change']) form.addEventListener(event, showSoon);
+  isWide.addEventListener('change', showSoon);
+  showSoon();
 }
 
 // Only a success redirects to another page of the organization. After an error, the person may have gone there without saving.

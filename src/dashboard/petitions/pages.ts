@@ -18,7 +18,6 @@ import {
   PublicLink,
   SectionOf,
   TextField,
-  TextForm,
   timeIn,
 } from '../parts.js';
 import { type Steps } from '../record-pages.js';
@@ -28,11 +27,10 @@ import { type FormInput, type PageContext } from '../page-context.js';
 import {
   ContentField,
   isPreview,
-  PreviewButton,
-  PreviewOf,
   TitleField,
   typedContent,
   typedTitle,
+  WritingForm,
   WrittenOf,
 } from '../written.js';
 import { deliveryPages } from './delivery-pages.js';
@@ -284,14 +282,8 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
     target: context.form.typed('target'),
     ask: context.form.typed('ask'),
   });
-  const form = {
-    fields: written,
-    button,
-    secondButton: PreviewButton(context.words),
-    of: petition,
-    writer: context.person,
-  };
-  return html`${TextForm(context.form, form)} ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
+  const form = { fields: written, button, of: petition, writer: context.person };
+  return WritingForm(context, form, petitions.add, { before: petition, facts });
 }
 
 /** How many comments await approval, with a link to them. Counting more would take longer and show nothing more. */

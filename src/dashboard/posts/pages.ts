@@ -11,7 +11,6 @@ import {
   fieldsFor,
   PublicLink,
   SelectField,
-  TextForm,
   timeIn,
 } from '../parts.js';
 import { recordPages } from '../record-pages.js';
@@ -21,15 +20,7 @@ import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js
 import { emailPage } from './email-page.js';
 import { type PostRecord } from './post.js';
 import { type FormInput, type PageContext } from '../page-context.js';
-import {
-  ContentField,
-  isPreview,
-  PreviewButton,
-  PreviewOf,
-  TitleField,
-  typedContent,
-  typedTitle,
-} from '../written.js';
+import { ContentField, isPreview, TitleField, typedContent, typedTitle, WritingForm } from '../written.js';
 
 const posts = recordPages<PostRecord>({ section: 'posts', record: 'post' });
 
@@ -162,14 +153,8 @@ async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html>
         }),
     optionalText('slug', { max: 80 }),
   ];
-  const form = {
-    fields: written,
-    button: save,
-    secondButton: PreviewButton(context.words),
-    of: post,
-    writer: context.person,
-  };
-  return html`${TextForm(context.form, form)} ${await PreviewOf(context, add, { before: post })}`;
+  const form = { fields: written, button: save, of: post, writer: context.person };
+  return WritingForm(context, form, add, { before: post });
 }
 
 function typedIn(form: FormInput, timeZone: string, post?: PostRecord): Record<string, unknown> {
