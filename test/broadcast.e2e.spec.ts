@@ -9,7 +9,7 @@ import {
 } from '../src/broadcasts/index.js';
 import { contact, type Filter, kindsOfContacts, matchesFilter } from '../src/contacts/index.js';
 import '../src/modules.js';
-import { Api, Client, ISO, NOBODY } from './harness.js';
+import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
 import { longIt, someOf } from './length.js';
 import { eventually } from './processes.js';
 import { comeDue } from './timers.js';
@@ -244,6 +244,38 @@ it('preview-audience counts the union of all parts without exclusions, and each 
   expect(
     await audience(await create({ name: 'Nobody', audience: { filter: { city: 'Ulm' } } })),
   ).toMatchObject({ total: 0 });
+});
+
+it('preview-audience counts an audience that is not saved like a stored one, with the same checks', async () => {
+  const [ada, bob] = await Promise.all([
+    person('ada.unsaved@example.org'),
+    person('bob.unsaved@example.org'),
+  ]);
+  const [listId, without] = [await list([ada, bob], 'Both'), await list([bob], 'Bob')];
+  const chosen = { listIds: [listId], excludeListIds: [without] };
+  const count = (given: unknown, by = client) =>
+    by.get('broadcast.preview-audience', {
+      audience: typeof given === 'string' ? given : JSON.stringify(given),
+    });
+  const { broadcastId, ...stored } = await audience(await create({ name: 'Stored', audience: chosen }));
+  expect(broadcastId).toEqual(expect.any(String));
+  expect((await count(chosen)).body.data).toEqual({ broadcastId: null, ...stored });
+  expect(stored.total).toBe(1);
+  expect((await count({})).body.data.total).toBe(0);
+
+  const faults = async (answer: Promise<Answer>) => {
+    const { status, body } = await answer;
+    return [status, body.error.issues?.[0]?.path ?? null];
+  };
+  expect(await faults(count('{'))).toEqual([400, 'audience']);
+  expect(await faults(count('[]'))).toEqual([400, 'audience']);
+  expect(await faults(count({ listIds: 'x' }))).toEqual([400, 'audience.listIds']);
+  expect(await faults(count({ everyone: true }))).toEqual([400, 'audience.everyone']);
+  expect(await faults(count({ listIds: [NOBODY] }))).toEqual([404, null]);
+  expect(await faults(count({ listIds: [listId] }, await api.organization()))).toEqual([404, null]);
+  const { key } = await api.createKey(client.organizationId, { scopes: ['broadcast:read', 'contact:read'] });
+  const limited = new Client(client.origin, client.organizationId, key);
+  expect(await faults(count({ listIds: [listId] }, limited))).toEqual([403, null]);
 });
 
 it('a repeated create or update returns the first response even after its list is deleted', async () => {

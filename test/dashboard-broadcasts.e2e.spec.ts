@@ -412,6 +412,19 @@ describe('the audience of a broadcast', () => {
     expect(hasDeed(sending, `broadcasts/${broadcastId}/audience`)).toBe(true);
   });
 
+  it('is counted before the email is saved, without JavaScript too', async () => {
+    const listId = await listOf(
+      await contact({ email: newAddress() }),
+      await contact({ email: newAddress(), subscribed: false }),
+    );
+    const stored = async () => (await client.get('broadcast.list-broadcasts')).body;
+    const before = await stored();
+    const { text: shown } = await post('broadcasts/new', { count: 'true', listIds: listId });
+    expect(wordsOf(shown)).toMatch(/1 person will receive this email\. .*Not subscribed 1/);
+    expect(shown).toMatch(new RegExp(`value="${listId}"[^>]* checked`));
+    expect(await stored()).toEqual(before);
+  });
+
   it('shows immediately what must be corrected, without a button to send', async () => {
     const broadcastId = await draft();
     await call(client, 'broadcast.update-broadcast', { broadcastId, content: 'Hi {{ contact.frstName }}' });

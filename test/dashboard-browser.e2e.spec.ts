@@ -702,6 +702,19 @@ inBrowser('in Chromium', () => {
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await shown.isVisible()).toBe(false);
     expect((await client.get('post.list-posts', { q: 'Nearly' })).body.data).toEqual([]);
+    // The number of recipients, in a window of any width.
+    await client.post('contact.create-contact', {
+      organizationId: client.organizationId,
+      email: 'counted@example.org',
+      subscribed: true,
+    });
+    await page.goto(`${home}/broadcasts/new`);
+    const count = page.locator('[data-live=count]');
+    expect(await page.locator('button[name=count]').isVisible()).toBe(false);
+    await page.locator('[name=all]').check();
+    await count.getByText('will receive this email').waitFor();
+    await page.locator('[name=all]').uncheck();
+    await eventually(async () => expect(await count.innerText()).toBe(''));
     window.requireQuiet(api.origin);
   });
 

@@ -1381,8 +1381,10 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'broadcast.preview-audience': {
     scope: 'broadcast:read',
+    fields: { audience: 'contact:read' },
     answeredBy: { primary: 'is taken from one snapshot, as the start is' },
     ask: (own) => own.the('broadcast'),
+    otherAsks: [async (own) => ({ audience: JSON.stringify({ listIds: [(await own.the('list')).listId] }) })],
   },
   'broadcast.preview-broadcast': {
     scope: 'broadcast:read',

@@ -61,6 +61,7 @@ export {
   type InputClass,
   inputOf,
   invalid,
+  jsonIn,
   parseInput,
   PastInput,
   RecordInput,

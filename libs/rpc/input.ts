@@ -186,3 +186,12 @@ export function invalid(issues: Issue[]): RpcError {
   // An issue can end with a question.
   return new RpcError('BAD_REQUEST', message.endsWith('?') ? message : `${message}.`, { issues: listed });
 }
+
+/** The value of a field that contains JSON. @throws RpcError BAD_REQUEST */
+export function jsonIn(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid([{ path, message: 'must be JSON' }]);
+  }
+}

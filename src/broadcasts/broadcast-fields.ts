@@ -1,5 +1,5 @@
 import { type Resources } from '#libs/resources';
-import { Flag, Ids, Input, Nested, OneOf, requireScope, Text } from '#libs/rpc';
+import { Flag, Ids, Input, Nested, OneOf, parseInput, requireScope, Text } from '#libs/rpc';
 import { forEachKindOfContacts, kindsOfContacts } from '../contacts/index.js';
 import { type Audience, audienceFields, type Format } from './broadcast.js';
 
@@ -41,6 +41,11 @@ forEachKindOfContacts(({ resource, members }) => {
   choose(chosen, `Contacts ${members}.`);
   choose(excluded, `Excludes contacts ${members}.`);
 });
+
+class AudienceOnly {
+  @Nested(() => AudienceInput)
+  audience!: AudienceInput;
+}
 
 /** The fields shared by create-broadcast and update-broadcast, all optional. */
 export abstract class BroadcastFieldsInput extends Input {
@@ -96,7 +101,11 @@ export abstract class BroadcastFieldsInput extends Input {
 
 /** Choosing recipients by a list or petition reveals who is on it. @throws RpcError INSUFFICIENT_PERMISSIONS, NOT_FOUND */
 export async function checkAudience(
-  { organizationId, context, audience }: BroadcastFieldsInput,
+  {
+    organizationId,
+    context,
+    audience,
+  }: Pick<BroadcastFieldsInput, 'organizationId' | 'context' | 'audience'>,
   resources: Pick<Resources, 'require'>,
 ): Promise<void> {
   if (!audience) return;
@@ -108,7 +117,26 @@ export async function checkAudience(
   }
 }
 
+/**
+ * Reads an audience that is not part of a broadcast.
+ *
+ * @throws RpcError BAD_REQUEST, and as `checkAudience`.
+ */
+export async function readAudience(
+  { organizationId, context }: Pick<BroadcastFieldsInput, 'organizationId' | 'context'>,
+  given: unknown,
+  resources: Pick<Resources, 'require'>,
+): Promise<Audience> {
+  const { audience } = parseInput(AudienceOnly, { audience: given }, 'body');
+  await checkAudience({ organizationId, context, audience }, resources);
+  return audienceOf(audience);
+}
+
 /** Converts the input to plain JSON, as it is stored. */
-export function audienceOf(audience: AudienceInput | undefined): Audience | undefined {
-  return audience && (JSON.parse(JSON.stringify(audience)) as Audience);
+export function audienceOf<Given extends AudienceInput | undefined>(
+  audience: Given,
+): Audience | Extract<Given, undefined> {
+  return audience === undefined
+    ? (audience as Extract<Given, undefined>)
+    : (JSON.parse(JSON.stringify(audience)) as Audience);
 }

@@ -81,11 +81,11 @@ export async function WritingForm(
 ): Promise<Html> {
   const { preview } = context.words.posts;
   const secondButton = html`<button class="button plain" name="${PREVIEW}" value="true">${preview}</button>`;
-  return html`<div class="beside">
+  return html`<div class="beside" data-watched>
       ${TextForm(context.form, { ...form, secondButton })}
       <section class="live" aria-labelledby="live" hidden>
         <h2 id="live">${preview}</h2>
-        <div data-preview="${PREVIEW}"></div>
+        <div data-live="${PREVIEW}"></div>
       </section>
     </div>
     ${isPreview(context.form) ? await PreviewOf(context, heading, about) : null}`;

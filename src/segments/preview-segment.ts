@@ -1,6 +1,6 @@
 import { ReadSource } from '#libs/database';
 import { Resources } from '#libs/resources';
-import { handlerOf, Id, Input, invalid, noSuch, Operation, recordSchema, Text } from '#libs/rpc';
+import { handlerOf, Id, Input, jsonIn, noSuch, Operation, recordSchema, Text } from '#libs/rpc';
 import { contactSchema, ContactsTable, type Filter, filterSql } from '../contacts/index.js';
 import { FilterReader } from './filter-reader.js';
 import { segments } from './segments.js';
@@ -63,16 +63,7 @@ async function filterOf(
     if (!record) throw noSuch('segment');
     return record.filter as Filter;
   }
-  const filter = await filters.read(organizationId, jsonIn(text!));
+  const filter = await filters.read(organizationId, jsonIn('filter', text!));
   await filters.requireNamed(filter, context);
   return filter;
-}
-
-/** @throws RpcError BAD_REQUEST */
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalid([{ path: 'filter', message: 'must be JSON' }]);
-  }
 }

@@ -88,6 +88,7 @@ export const broadcasts: typeof en = {
   frame: 'Vorschau der E‑Mail',
   audience: {
     title: 'Empfänger',
+    count: 'Empfänger zählen',
     total: (n) => `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E‑Mail.`,
     nobody: 'Noch keine Empfänger. Bearbeiten Sie die E‑Mail und wählen Sie Empfänger aus.',
     nobodyThere: 'Noch keine Empfänger. Ihre Auswahl enthält keine Kontakte.',

@@ -88,6 +88,7 @@ export const broadcasts = {
     `This email is ${kilobytes} KB in size. Gmail hides everything after 102 KB, including the unsubscribe link. Shorten it.`,
   audience: {
     title: 'Recipients',
+    count: 'Count recipients',
     total: (n: number) => `${counted('en-GB', n, 'person', 'people')} will receive this email.`,
     nobody: 'No recipients yet. Edit the email and select recipients.',
     nobodyThere: 'No recipients yet. Your selection contains no contacts.',

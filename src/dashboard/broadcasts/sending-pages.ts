@@ -21,26 +21,14 @@ import {
   ButtonOf,
   Actions,
   FormOf,
-  numberIn,
   RefusalOf,
-  Table,
   TextField,
   timeIn,
 } from '../parts.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { sendTest, TestForm } from './test-form.js';
 import { type BroadcastRecord, broadcasts, faultWithin, nameFaults } from './broadcast.js';
-
-const EXCLUDED = [
-  'unsubscribed',
-  'suppressed',
-  'withoutAddress',
-  'excluded',
-  'filtered',
-  'duplicate',
-  'unknown',
-] as const;
-type AudiencePreview = { total: number; excluded: Record<(typeof EXCLUDED)[number], number> };
+import { type AudiencePreview, ReachOf, whyNobody } from './reach.js';
 
 /** Its id is the contact's, because each contact receives a broadcast only once. */
 type Recipient = RecipientRecord & { id?: string; name?: string; email?: string | null };
@@ -53,20 +41,8 @@ export const sendingPages: PageDefinition[] = [
   broadcasts.page('audience', {
     needs: 'broadcast:read',
     title: ({ broadcasts }) => broadcasts.audience.title,
-    content: async (context, broadcast) => {
-      const { words } = context;
-      const { audience } = words.broadcasts;
-      const preview = await audienceOf(context);
-      const { total, excluded } = preview;
-      const others = EXCLUDED.filter((why) => excluded[why] > 0);
-      const table = {
-        caption: audience.why,
-        columns: [{ name: audience.why }, { name: audience.people, isNumber: true }],
-        rows: others.map((why) => [audience.excluded[why], numberIn(words, excluded[why])]),
-      };
-      return html`<p class="lead">${total === 0 ? whyNobody(words, broadcast, preview) : audience.total(total)}</p>
-        ${others.length === 0 ? null : html`<h2>${audience.why}</h2> ${Table(table)}`}`;
-    },
+    content: async (context, broadcast) =>
+      ReachOf(context.words, broadcast.audience, await audienceOf(context)),
   }),
   {
     ...broadcasts.page('test', {
@@ -105,7 +81,7 @@ export const sendingPages: PageDefinition[] = [
         const linkTo = (path: string, text: string) =>
           html`<p><a href="${address.path(path)}">${text}</a></p>`;
         return html`<div class="text">
-          <p class="lead">${total === 0 ? whyNobody(words, broadcast, preview) : send.text(total)}</p>
+          <p class="lead">${total === 0 ? whyNobody(words, broadcast.audience, preview) : send.text(total)}</p>
           ${total === 0 ? linkTo(`broadcasts/${broadcast.id}/audience`, audience.title) : null}
           ${isBlocked ? BlockersOf(words, blockers) : null} ${isBlocked && mayWrite ? Actions([toEdit]) : null}
           ${broadcast.status === 'SCHEDULED' ? Rescheduling(context, broadcast, isBlocked ? 0 : total) : toSend}
@@ -224,20 +200,6 @@ async function listRecipients(
     .find(Recipients)
     .among(organizationId, params.broadcast!, ids, address.query('status'));
   return { records: found, pagination: { cursor: null, hasMore: false } };
-}
-
-/** Why there are no recipients: none chosen, none in the chosen lists, or all excluded. */
-function whyNobody(
-  words: DashboardWords,
-  { audience }: BroadcastRecord,
-  { excluded }: AudiencePreview,
-): string {
-  const { nobody, nobodyThere, nobodyLeft } = words.broadcasts.audience;
-  const chosen = Object.keys(audience).filter(
-    (field) => field.endsWith('Ids') && !field.startsWith('exclude'),
-  );
-  if (!audience.all && chosen.length === 0) return nobody;
-  return EXCLUDED.every((why) => excluded[why] === 0) ? nobodyThere : nobodyLeft;
 }
 
 /** Responses of mail servers are shown unchanged. */

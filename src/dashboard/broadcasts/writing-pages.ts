@@ -30,6 +30,7 @@ import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { type Audience, type BroadcastRecord, broadcasts, faultWithin } from './broadcast.js';
+import { type AudiencePreview, choosesSome, ReachOf } from './reach.js';
 
 type Preview = { subject: string; html: string; text: string; bytes: number; warnings: object[] };
 
@@ -37,6 +38,7 @@ export const writingPages: PageDefinition[] = [
   ...broadcasts.writing({
     content: async (context, broadcast) =>
       WritingOf(context, { like: broadcast ?? (await likeOf(context)), of: broadcast }),
+    isAgain: isCount,
     input: async (context, broadcast) => {
       if (broadcast) return typedIn(context.form, broadcast.audience);
       const like = await likeOf(context);
@@ -161,6 +163,28 @@ async function placesOf({ words, person, api }: PageContext): Promise<{ country:
   return { country: country.map((one) => countryName(words.locale, one)), city };
 }
 
+/** Name of the button that counts the recipients, before the email is saved. A script counts whenever the selection changes. */
+const COUNT = 'count';
+
+function isCount(form: FormInput): boolean {
+  return form.has(COUNT);
+}
+
+async function CountOf({ words, form, api }: PageContext, before?: Audience): Promise<Html | null> {
+  const audience = typedAudience(form, before);
+  if (!choosesSome(audience)) return null;
+  try {
+    const preview = await api.run<AudiencePreview>('broadcast.preview-audience', {
+      audience: JSON.stringify(audience),
+    });
+    return ReachOf(words, audience, preview);
+  } catch (error) {
+    // Saving names the field. Chosen records may have been deleted since the form was opened.
+    if (error instanceof RpcError && ['BAD_REQUEST', 'NOT_FOUND'].includes(error.code)) return null;
+    throw error;
+  }
+}
+
 /** @param like initial values of the fields. @param of the broadcast to edit; undefined creates a new one. */
 async function WritingOf(
   context: PageContext,
@@ -227,9 +251,14 @@ async function WritingOf(
       Boolean(context.form.refusal ?? audience?.filter),
     ),
   ];
+  const { title, count } = words.broadcasts.audience;
+  const counter = context.person.may('contact:read')
+    ? html`<div data-live="${COUNT}" role="status">${isCount(context.form) ? await CountOf(context, audience) : null}</div>
+        <p><button class="button plain" name="${COUNT}" value="true">${count}</button></p>`
+    : null;
   const fieldsets = html`<div class="beside">
     <div>${message}</div>
-    <div class="sheet"><h2>${words.broadcasts.audience.title}</h2>${recipients}</div>
+    <div class="sheet" data-watched><h2>${title}</h2>${recipients} ${counter}</div>
   </div>`;
   return FormOf(context.form, {
     fields: [fieldsets],
@@ -315,10 +344,22 @@ export function BlocksOf(
   </details>`;
 }
 
-/** @param before the stored audience. Parts without a field in the form are kept. */
 function typedIn(form: FormInput, before?: Audience): Record<string, unknown> {
   const [name, subject] = [form.typed('name'), form.typed('subject')];
   if (name === null && subject === null) throw invalid([{ path: 'subject', message: 'is required' }]);
+  const audience = typedAudience(form, before);
+  return {
+    name: name ?? readableSubject(subject!),
+    ...(subject === null ? {} : { subject }),
+    preheader: form.typed('preheader'),
+    countClicks: form.has('countClicks'),
+    ...(form.has('content') ? { content: form.get('content') } : {}),
+    ...(Object.keys(audience).length > 0 || before ? { audience } : {}),
+  };
+}
+
+/** @param before the stored audience. Parts without a field in the form are kept. */
+function typedAudience(form: FormInput, before?: Audience): Audience {
   const [country, city] = [form.typed('country'), form.typed('city')];
   const zip = before?.filter?.zip ?? null;
   const names = kindsOfContacts().flatMap(({ object }) => Object.values(audienceFields(object)));
@@ -329,17 +370,9 @@ function typedIn(form: FormInput, before?: Audience): Record<string, unknown> {
   const filter = Object.fromEntries(
     Object.entries({ country, city, zip }).filter(([, value]) => value !== null),
   );
-  const audience = {
+  return {
     ...(form.has('all') ? { all: true } : {}),
     ...Object.fromEntries(Object.entries(chosen).filter(([, ids]) => ids.length > 0)),
     ...(Object.keys(filter).length > 0 ? { filter } : {}),
-  };
-  return {
-    name: name ?? readableSubject(subject!),
-    ...(subject === null ? {} : { subject }),
-    preheader: form.typed('preheader'),
-    countClicks: form.has('countClicks'),
-    ...(form.has('content') ? { content: form.get('content') } : {}),
-    ...(Object.keys(audience).length > 0 || before ? { audience } : {}),
   };
 }

@@ -262,34 +262,41 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]'
   form.addEventListener('submit', () => session.setItem(SENT_DRAFT, key));
 }
 
-// Shows what is written next to its form, if there is room: the page that the preview button would request.
-const PREVIEW_MS = 800;
+// Keeps a part of a form's page up to date while its fields change: what a button of that name would show, without its click.
+const LIVE_MS = 800;
 const isWide = matchMedia('(min-width:75rem)');
-for (const panel of document.querySelectorAll<HTMLElement>('[data-preview]')) {
-  const section = panel.closest('section')!;
-  const form = section.parentElement!.querySelector('form')!;
+for (const panel of document.querySelectorAll<HTMLElement>('[data-live]')) {
+  const name = panel.dataset.live!;
+  const watched = panel.closest<HTMLElement>('[data-watched]')!;
+  const form = watched.closest('form') ?? watched.querySelector('form')!;
+  const button = document.querySelector<HTMLElement>(`button[name=${name}]`);
+  // A preview needs room next to its form, and keeps its button for other windows.
+  const section = panel.closest<HTMLElement>('.live');
+  if (!section && button) button.hidden = true;
   let timer: number | undefined;
   let request = new AbortController();
   const show = async () => {
     request.abort();
     request = new AbortController();
     const fields = new URLSearchParams(fieldsIn(form));
-    fields.set(panel.dataset.preview!, 'true');
+    fields.set(name, 'true');
     const answer = await fetch(location.href, { method: 'POST', body: fields, signal: request.signal });
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    const preview = page.querySelector('#preview .preview');
-    // Without one, the last preview stays: the form has an error, or the server rejects more requests.
-    if (!preview) return;
+    const parts = page.querySelector(section ? '#preview .preview' : `[data-live=${name}]`);
+    // Without it, the last one stays: the session has ended, or the server rejects more requests.
+    if (!parts) return;
     // Otherwise a click would leave the form.
-    for (const link of preview.querySelectorAll('a')) link.target = '_blank';
-    panel.replaceChildren(preview);
-    section.hidden = false;
+    for (const link of parts.querySelectorAll('a')) link.target = '_blank';
+    if (section) {
+      panel.replaceChildren(parts);
+      section.hidden = false;
+    } else panel.replaceChildren(...parts.childNodes);
   };
   const showSoon = () => {
     clearTimeout(timer);
-    if (isWide.matches) timer = setTimeout(() => void show().catch(() => undefined), PREVIEW_MS);
+    if (!section || isWide.matches) timer = setTimeout(() => void show().catch(() => undefined), LIVE_MS);
   };
-  for (const event of ['input', 'change']) form.addEventListener(event, showSoon);
+  for (const event of ['input', 'change']) watched.addEventListener(event, showSoon);
   isWide.addEventListener('change', showSoon);
   showSoon();
 }
