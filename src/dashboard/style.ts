@@ -118,7 +118,7 @@ textarea.long{min-height:20rem}
 .editor~.hint[role]{margin:var(--space-2) 0}
 .original{margin:0 0 var(--space-2);padding:var(--space-2) var(--space-3);border-left:.25rem solid var(--line);white-space:pre-line;overflow-wrap:anywhere}
 .preview .text>:first-child{margin-top:0}
-.live{display:none;position:sticky;top:var(--space-3);max-height:calc(100vh - 2*var(--space-3));overflow-y:auto}.live h2{margin:0 0 var(--space-1);color:var(--quiet);font-size:var(--text-1)}.live .preview{padding:var(--space-3)}
+.live{display:none;position:sticky;top:var(--space-3);max-height:calc(100vh - 2*var(--space-3));overflow-y:auto}.live>h2{margin:0 0 var(--space-1);color:var(--quiet);font-size:var(--text-1)}.live .preview{padding:var(--space-3)}
 .preview{max-width:46rem;padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
 #key,#checkpoint{font-family:ui-monospace,monospace;font-size:var(--text-1)}
