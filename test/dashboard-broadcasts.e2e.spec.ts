@@ -423,6 +423,9 @@ describe('the audience of a broadcast', () => {
     expect(wordsOf(shown)).toMatch(/1 person will receive this email\. .*Not subscribed 1/);
     expect(shown).toMatch(new RegExp(`value="${listId}"[^>]* checked`));
     expect(await stored()).toEqual(before);
+    // The Enter key presses the first button, which must save.
+    const [first] = /<form method="post"[^]*?<button[^>]*>/.exec(shown.slice(shown.indexOf('<main')))!;
+    expect(first).not.toContain('name="count"');
   });
 
   it('shows immediately what must be corrected, without a button to send', async () => {

@@ -681,7 +681,7 @@ inBrowser('in Chromium', () => {
     expect(body.data.content).toBe(text);
   });
 
-  it('a wide window shows what is being written next to the form, and saves nothing', async () => {
+  it('what is written is shown next to its form, and recipients are counted, before anything is saved', async () => {
     const window = await browser.open({ width: 1280, height: 800 });
     const { page } = window;
     await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'writes@example.org')));
@@ -710,11 +710,17 @@ inBrowser('in Chromium', () => {
     });
     await page.goto(`${home}/broadcasts/new`);
     const count = page.locator('[data-live=count]');
-    expect(await page.locator('button[name=count]').isVisible()).toBe(false);
+    expect(await page.locator('button[name=count]').count()).toBe(0);
     await page.locator('[name=all]').check();
     await count.getByText('will receive this email').waitFor();
     await page.locator('[name=all]').uncheck();
     await eventually(async () => expect(await count.innerText()).toBe(''));
+    // The Enter key saves.
+    await page.locator('.ProseMirror').click();
+    await page.keyboard.type('Hello');
+    await page.locator('[name=subject]').fill('Counted first');
+    await page.locator('[name=subject]').press('Enter');
+    await page.locator('h1', { hasText: 'Counted first' }).waitFor();
     window.requireQuiet(api.origin);
   });
 

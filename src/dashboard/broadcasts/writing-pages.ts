@@ -252,17 +252,22 @@ async function WritingOf(
     ),
   ];
   const { title, count } = words.broadcasts.audience;
-  const counter = context.person.may('contact:read')
-    ? html`<div data-live="${COUNT}" role="status">${isCount(context.form) ? await CountOf(context, audience) : null}</div>
-        <p><button class="button plain" name="${COUNT}" value="true">${count}</button></p>`
-    : null;
+  const mayCount = context.person.may('contact:read');
+  const counted = mayCount && isCount(context.form) ? await CountOf(context, audience) : null;
   const fieldsets = html`<div class="beside">
     <div>${message}</div>
-    <div class="sheet" data-watched><h2>${title}</h2>${recipients} ${counter}</div>
+    <div class="sheet" data-watched>
+      <h2>${title}</h2>
+      ${recipients} ${mayCount ? html`<div data-live="${COUNT}" role="status">${counted}</div>` : null}
+    </div>
   </div>`;
   return FormOf(context.form, {
     fields: [fieldsets],
     button: of ? save : saveDraft,
+    // After the button that saves, which the Enter key presses.
+    secondButton: mayCount
+      ? html`<button class="button plain" name="${COUNT}" value="true">${count}</button>`
+      : null,
     of,
     writer: context.person,
   });

@@ -272,7 +272,7 @@ for (const panel of document.querySelectorAll<HTMLElement>('[data-live]')) {
   const button = document.querySelector<HTMLElement>(`button[name=${name}]`);
   // A preview needs room next to its form, and keeps its button for other windows.
   const section = panel.closest<HTMLElement>('.live');
-  if (!section && button) button.hidden = true;
+  if (!section) button?.remove();
   let timer: number | undefined;
   let request = new AbortController();
   const show = async () => {
