@@ -681,13 +681,19 @@ inBrowser('in Chromium', () => {
     expect(body.data.content).toBe(text);
   });
 
-  it('what is written is shown next to its form, and recipients are counted, before anything is saved', async () => {
-    const window = await browser.open({ width: 1280, height: 800 });
+  /** A window on the dashboard's home page, signed in by an invitation. */
+  async function ownerIn(look: Parameters<typeof browser.open>[0], email: string) {
+    const window = await browser.open(look);
     const { page } = window;
-    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'writes@example.org')));
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', email)));
     await page.locator('form .button').click();
     const home = `${api.origin}/dashboard/${client.organizationId}`;
     await page.waitForURL(home);
+    return { window, page, home };
+  }
+
+  it('what is written is shown next to its form, and recipients are counted, before anything is saved', async () => {
+    const { window, page, home } = await ownerIn({ width: 1280, height: 800 }, 'writes@example.org');
     await page.goto(`${home}/posts/new`);
     const shown = page.locator('.live .preview');
     await page.locator('[name=name]').fill('Nearly <b>there');
@@ -725,12 +731,7 @@ inBrowser('in Chromium', () => {
   });
 
   it('the editor keeps what people write, paste, link and upload, and nothing else', async () => {
-    const window = await browser.open({});
-    const { page } = window;
-    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'attacker@example.org')));
-    await page.locator('form .button').click();
-    const home = `${api.origin}/dashboard/${client.organizationId}`;
-    await page.waitForURL(home);
+    const { window, page, home } = await ownerIn({}, 'attacker@example.org');
     const { editor, faults, images } = DASHBOARD.en;
     const field = page.locator('textarea[name=content]');
     const surface = page.locator('.ProseMirror');
@@ -815,12 +816,7 @@ inBrowser('in Chromium', () => {
   });
 
   longIt('the dashboard works in a browser that refuses storage, or has a damaged draft', async () => {
-    const window = await browser.open({});
-    const { page } = window;
-    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'no-storage@example.org')));
-    await page.locator('form .button').click();
-    const home = `${api.origin}/dashboard/${client.organizationId}`;
-    await page.waitForURL(home);
+    const { window, page, home } = await ownerIn({}, 'no-storage@example.org');
     await page.goto(`${home}/posts/new`);
     const draft = await page.locator('[data-draft]').getAttribute('data-draft');
     const key = `draft ${draft} /dashboard/${client.organizationId}/posts/new`;

@@ -133,10 +133,6 @@ export async function readAudience(
 }
 
 /** Converts the input to plain JSON, as it is stored. */
-export function audienceOf<Given extends AudienceInput | undefined>(
-  audience: Given,
-): Audience | Extract<Given, undefined> {
-  return audience === undefined
-    ? (audience as Extract<Given, undefined>)
-    : (JSON.parse(JSON.stringify(audience)) as Audience);
+export function audienceOf(audience: AudienceInput): Audience {
+  return JSON.parse(JSON.stringify(audience)) as Audience;
 }

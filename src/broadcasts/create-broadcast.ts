@@ -40,7 +40,7 @@ export const CreateBroadcastHandler = handlerOf(
     const template = from && exists(from) ? from : undefined;
     const { subject = template?.subject ?? name, preheader = template?.preheader ?? null } = command;
     const { content = template?.content ?? '', format = template?.format ?? 'MARKDOWN' } = command;
-    const audience = audienceOf(command.audience) ?? {};
+    const audience = command.audience ? audienceOf(command.audience) : {};
     const { countClicks = false } = command;
     const data = { name, subject, preheader, content, format, audience, countClicks };
     const event: BroadcastEvent = { type: 'BroadcastCreated', data };

@@ -23,7 +23,15 @@ export const UpdateBroadcastHandler = handlerOf(
   [ResourceCommands, Resources],
   async (command, commands, resources) => {
     const { name, subject, preheader, content, format, audience, countClicks } = command;
-    const given = { name, subject, preheader, content, format, audience: audienceOf(audience), countClicks };
+    const given = {
+      name,
+      subject,
+      preheader,
+      content,
+      format,
+      audience: audience && audienceOf(audience),
+      countClicks,
+    };
     return commands.change(
       broadcasts,
       command,

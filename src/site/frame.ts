@@ -1,6 +1,6 @@
 /**
- * What the element of another website chooses for the form in its frame, by its attributes (docs/guides/public-site.md). Each page in
- * the frame receives it in its address. Null: as on the site itself.
+ * How an embedded form looks, from the attributes of its element (docs/guides/public-site.md). Every page in the frame has them in
+ * its address. Null: as on the site itself.
  */
 export type Frame = {
   theme: 'light' | 'dark' | null;
@@ -35,7 +35,12 @@ export function parametersOfFrame({ theme, colour, fields }: Frame): string[] {
   ];
 }
 
-/** Parameters of pages that a form leads to. They mark pages in a frame. */
+/** The frame of a page that a form leads to; null outside of frames. */
+export function embeddedIn(query: Record<string, unknown>): Frame | null {
+  return 'embed' in query ? frameOf(query) : null;
+}
+
+/** Parameters from which `embeddedIn` reads the same. */
 export function embedParameters(frame: Frame | null): string[] {
   return frame ? ['embed', ...parametersOfFrame(frame)] : [];
 }

@@ -20,7 +20,7 @@ import { PublicAddress } from '../config/index.js';
 import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
 import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
-import { embedParameters, type Frame, frameOf, parametersOfFrame } from './frame.js';
+import { embeddedIn, embedParameters, type Frame, frameOf, parametersOfFrame } from './frame.js';
 import { organizationPage } from './organization-page.js';
 import { isPetition, pathOf, progressTexts, urlOf } from './parts.js';
 import { embedPage, petitionPage } from './petition-page.js';
@@ -267,7 +267,7 @@ export class SiteController {
       const { about } = await this.formOf(named, request);
       if (!about) return undefined;
       const { organization, found, words } = about;
-      const frame = 'embed' in request.query ? frameOf(request.query) : null;
+      const frame = embeddedIn(request.query);
       const { petition } = found;
       const given = await readForm(request);
       if (given === 'gone') return undefined;
@@ -312,7 +312,7 @@ export class SiteController {
         organization,
         petition: found.petition,
         words,
-        frame: 'embed' in request.query ? frameOf(request.query) : null,
+        frame: embeddedIn(request.query),
       });
     });
   }

@@ -262,7 +262,7 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]'
   form.addEventListener('submit', () => session.setItem(SENT_DRAFT, key));
 }
 
-// Keeps a part of a form's page up to date while its fields change: what a button of that name would show, without its click.
+// Previews and counts follow the form while someone types, as if they kept pressing the button of that name.
 const LIVE_MS = 800;
 const isWide = matchMedia('(min-width:75rem)');
 for (const panel of document.querySelectorAll<HTMLElement>('[data-live]')) {
