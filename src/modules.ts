@@ -8,6 +8,7 @@ import { ImportJobsModule } from './contacts/import/jobs/index.js';
 import { HistoryModule } from './history/index.js';
 import { ImagesModule } from './images/index.js';
 import { ListsModule } from './lists/index.js';
+import { NotesModule } from './notes/index.js';
 import { OrganizationsModule } from './organizations/index.js';
 import { PetitionsModule } from './petitions/index.js';
 import { FormsModule } from './forms/index.js';
@@ -49,6 +50,7 @@ export const MODULES = [
   ...modulesAmong(kinds),
   FormsModule,
   ViewsModule,
+  NotesModule,
   // Its routes match any path, so it must come last.
   SiteModule,
 ];

@@ -123,6 +123,17 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ email: newAddress(), city: 'Bremen' }),
   },
   'contacts/:contact/export': { see: EDITORS },
+  'contacts/:contact/notes': {
+    see: READERS,
+    act: EDITORS,
+    form: () => ({ text: newName() }),
+  },
+  'contacts/:contact/notes/:note': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ text: newName() }),
+  },
+  'contacts/:contact/notes/:note/delete': { isGone: true, see: EDITORS, act: EDITORS },
   'contacts/:contact/merge': { see: EDITORS, act: EDITORS, isTrial: true, form: () => ({ email: KNOWN }) },
   'contacts/:contact/erase': { isGone: true, see: EDITORS, act: EDITORS },
   ...Object.fromEntries(
@@ -553,6 +564,8 @@ export const RECORDS: Record<string, Maker> = {
     });
     return contact.contactId as string;
   },
+  note: async (_, client, { contact: contactId }) =>
+    (await call(client, 'note.create-note', { contactId, text: newName() })).noteId as string,
   import: async (api, client) => {
     const editor = await signedIn(api, client, 'EDITOR', newAddress());
     const file = { field: 'file', name: 'people.csv', type: 'text/csv', content: `email\n${newAddress()}\n` };

@@ -183,6 +183,7 @@ const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
       [link.streamType, ({ subjectId }) => `contacts/${subjectId}`],
     ]),
   ),
+  'contact-notes': ({ subjectId }) => `contacts/${subjectId}`,
   field: ({ streamId }) => `fields/${streamId}`,
   view: ({ streamId }) => `views/${streamId}`,
   segment: ({ streamId }) => `segments/${streamId}`,

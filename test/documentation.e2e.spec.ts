@@ -451,10 +451,15 @@ describe('every operation of the document', () => {
         .map(({ method, path }) => `${method} ${path}`)
         .toSorted(),
     );
+    const { organizationId } = client;
+    const person = { organizationId, email: 'of-notes@example.org' };
+    const { contactId } = (await client.post('contact.create-contact', person)).body.data;
     const creates = requests.filter(({ name, request }) => /\.create-/.test(name) && request.body.raw);
     expect(creates.length).toBeGreaterThan(10);
     for (const { name, request } of creates) {
-      const body = request.body.raw.replaceAll('{{organizationId}}', client.organizationId);
+      const body = request.body.raw
+        .replaceAll('{{organizationId}}', organizationId)
+        .replaceAll('{{contactId}}', contactId);
       expect([name, await client.request('POST', `/v1/${name}`, body)]).toEqual([
         name,
         expect.objectContaining({ status: 200 }),

@@ -23,6 +23,7 @@ export type RecordName =
   | 'field'
   | 'segment'
   | 'view'
+  | 'note'
   | 'broadcast'
   | 'sending'
   | 'image'
@@ -181,6 +182,7 @@ const RECORDS: { [name in RecordName]: Make } = {
   },
   field: makes('field.create-field', 'fieldId', named),
   view: makes('view.create-view', 'viewId', (own) => ({ ...named(own), operation: 'contact.list-contacts' })),
+  note: async (own) => own.ask('note.create-note', { ...(await own.a('contact')), text: own.unique() }),
   segment: makes('segment.create-segment', 'segmentId', (own) => ({
     ...named(own),
     filter: { field: 'city', op: 'is', value: 'London' },

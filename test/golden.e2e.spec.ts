@@ -416,7 +416,10 @@ async function makeHistory(): Promise<string> {
     organizationId,
     email: 'kept@example.org',
   });
+  const note = await post('note.create-note', { contactId: twin, text: 'Ω' });
+  await post('note.update-note', { ...note, text: 'Called, Ω' });
   await post('contact.merge-contacts', { contactId: kept, otherIds: [twin] });
+  await erase('note.delete-note', { noteId: note.noteId, contactId: kept });
   await erase('petition.remove-signature', { petitionId, contactId: wangari });
   const other = await post('petition.create-petition', { name: 'Gone' });
   await erase('petition.delete-petition', other);

@@ -21,7 +21,7 @@ import { Confirmations } from '../src/confirmations/index.js';
 import { post } from '../src/posts/index.js';
 import { csv, Fixture } from './fixture.js';
 import { Api, Client, differencesIn } from './harness.js';
-import { type Made, RECORD_KINDS, type RecordKind } from './record-kinds.js';
+import { type Made, RECORD_KINDS, requestsFor, type RecordKind } from './record-kinds.js';
 import { verifyTwice } from './verifiers.js';
 import { someOf } from './length.js';
 
@@ -99,8 +99,8 @@ it('a projection that holds records handles every type of their events', () => {
 });
 
 /** The same record, but with the version after events that it does not know: they count, because they do change the record. */
-function afterEvents({ data, ...before }: any, shown: any): unknown {
-  if (data?.version === undefined) return { ...before, data };
+function afterEvents({ data, ...before }: any, shown: any, isPart = false): unknown {
+  if (data?.version === undefined || isPart) return { ...before, data };
   expect(shown.data.version).toBeGreaterThan(data.version);
   return { ...before, data: { ...data, version: shown.data.version } };
 }
@@ -118,7 +118,7 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
 
       const shown = await kind.show(own, made);
       expect(shown.status).toBe(200);
-      if (kind.showsItself) expect(shown.body).toEqual(afterEvents(before.body, shown.body));
+      if (kind.showsItself) expect(shown.body).toEqual(afterEvents(before.body, shown.body, kind.isPart));
       await expectRefused(kind, made, 'NEWER_VERSION');
 
       if (!kind.next) return;
@@ -137,10 +137,11 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       await append(streamType, made.id, damaging, otherProgram);
       const shown = await kind.show(own, made);
       expect(shown.status).toBe(200);
-      if (kind.showsItself) expect(shown.body).toEqual(afterEvents(before.body, shown.body));
+      if (kind.showsItself) expect(shown.body).toEqual(afterEvents(before.body, shown.body, kind.isPart));
       const asOf = '9999-01-01T00:00:00Z';
-      for (const operation of kind.past?.shownBy ?? [])
-        await own.ask(operation, { [kind.past!.idField]: made.id, asOf });
+      const { id, ...ids } = made;
+      const requests = kind.past ? requestsFor(kind.past, { [kind.past.idField]: id, ...ids }) : [];
+      for (const { operation, fields } of requests) await own.ask(operation, { ...fields, asOf });
       await expectRefused(kind, made, 'HISTORY_DAMAGED');
 
       const events = await own.ask('history.list-events', { recordId: made.id, limit: '1000' });

@@ -1,9 +1,11 @@
 import { CommandBus } from '@nestjs/cqrs';
+import { Commands } from '#libs/commands';
 import { newId } from '#libs/random';
 import { type OwnReason, systemInput } from '#libs/rpc';
 import { FinishBroadcast } from '../src/broadcasts/index.js';
 import { type GroupKind, groupsOfContacts } from '../src/contacts/index.js';
 import '../src/modules.js';
+import { CreateNote, MAX_NOTES, notesWrite } from '../src/notes/index.js';
 import { aSignature, csv, type Fields, type Fixture, png } from './fixture.js';
 import { type Answer } from './harness.js';
 
@@ -62,6 +64,7 @@ const now = () => ({ asOf: new Date().toISOString() });
 const BY_KEY = {
   primary: 'reads one record by its key: to ask whether the replica has it costs the primary as much',
 };
+const NOTES = { primary: 'reads the few notes of one contact by their key' };
 const MAY_SEAL = { primary: 'may have to seal first' };
 
 /** Creates two records with the same slug. @returns the second response. */
@@ -136,8 +139,8 @@ async function endImports(own: Fixture): Promise<void> {
   await changeTable(own, `UPDATE contact_imports SET status = 'CANCELLED'`);
 }
 
-async function asMerged(own: Fixture, operation: string): Promise<Answer> {
-  return own.send(operation, { contactId: await merged(own) });
+async function asMerged(own: Fixture, operation: string, fields: Fields = {}): Promise<Answer> {
+  return own.send(operation, { ...fields, contactId: await merged(own) });
 }
 
 /** Filters of contacts, including those of a list, a petition and a tag. */
@@ -273,6 +276,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: (own) => own.a('contact'),
     fields: {
       ...ofGroups('read', ({ kind }) => `include=${kind}s`),
+      'include=notes': 'note:read',
       'include=signatures': 'petition:read',
     },
     asks: {
@@ -289,7 +293,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
       'with all that belongs to it': async (own) => ({
         contactId: (await linked(own, 'tag')).contactIds[0],
-        include: 'tags,lists,signatures,consents',
+        include: 'tags,lists,notes,signatures,consents',
       }),
     },
     reasons: { MERGED: (own) => asMerged(own, 'contact.get-contact') },
@@ -1104,6 +1108,54 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: async (own) => ({ ...(await own.a('view')), name: own.unique() }),
   },
   'view.delete-view': { scope: 'view:write', ask: (own) => own.a('view') },
+  'note.create-note': {
+    scope: 'note:write',
+    fields: { contactId: null },
+    ask: async (own) => ({ ...(await own.a('contact')), text: own.unique() }),
+    otherAsks: [async (own) => ({ contactId: (await own.a('note')).contactId, text: own.unique() })],
+    reasons: {
+      MERGED: (own) => asMerged(own, 'note.create-note', { text: 'Called' }),
+      NOTE_LIMIT_REACHED: async (own) => {
+        const { contactId } = (await own.a('contact')) as { contactId: string };
+        const author = { type: 'api-key' as const, id: null };
+        const events = Array.from({ length: MAX_NOTES }, () => ({
+          ...{ type: 'NoteCreated', data: { contactId, noteId: newId(), author } },
+          personal: { text: own.unique() },
+        }));
+        const write = notesWrite(contactId, 0, events as Parameters<typeof notesWrite>[2]);
+        const input = systemInput(CreateNote, own.organizationId, {}, 'test');
+        const commands = own.api.instances[0]!.app.get(Commands, { strict: false });
+        await commands.run(input, () => ({ recordId: write.streamId, writes: [write] }));
+        return own.send('note.create-note', { contactId, text: 'One more' });
+      },
+    },
+  },
+  'note.get-note': {
+    scope: 'note:read',
+    fields: { contactId: null },
+    answeredBy: NOTES,
+    ask: (own) => own.the('note'),
+    reasons: { MERGED: (own) => asMerged(own, 'note.get-note', { noteId: newId() }) },
+  },
+  'note.list-notes': {
+    scope: 'note:read',
+    fields: { contactId: null },
+    answeredBy: NOTES,
+    ask: async (own) => ({ contactId: (await own.the('note')).contactId }),
+    reasons: { MERGED: (own) => asMerged(own, 'note.list-notes') },
+  },
+  'note.update-note': {
+    scope: 'note:write',
+    fields: { contactId: null },
+    ask: async (own) => ({ ...(await own.a('note')), text: own.unique() }),
+    reasons: { MERGED: (own) => asMerged(own, 'note.update-note', { noteId: newId(), text: 'Called' }) },
+  },
+  'note.delete-note': {
+    scope: 'note:write',
+    fields: { contactId: null },
+    ask: (own) => own.a('note'),
+    reasons: { MERGED: (own) => asMerged(own, 'note.delete-note', { noteId: newId() }) },
+  },
   'team.invite-member': {
     scope: 'team:write',
     ask: (own) => ({ email: own.person().email, role: 'EDITOR' }),

@@ -9,6 +9,7 @@ import {
   NewerEvent,
   type RecordedEvent,
 } from '#libs/event-store';
+import { fieldsOf, operationNamed } from '#libs/rpc';
 import { Signers } from '#libs/sealing';
 import { apiKey, publishableKey } from '../src/auth/index.js';
 import { broadcast } from '../src/broadcasts/index.js';
@@ -52,6 +53,8 @@ export type RecordKind = {
   show(own: Fixture, made: Made): Promise<Answer>;
   /** Whether the response depends only on the record's own history. */
   showsItself: boolean;
+  /** The stream contains several records, each with its own version. */
+  isPart?: true;
   /** A command that decides on the record, or 'none' if none exists. */
   decide: 'none' | ((own: Fixture, made: Made) => Promise<Answer>);
   /** A current event that may follow one of a later version. Omitted if none may. */
@@ -80,6 +83,8 @@ export const OTHER_LISTS_OF_THE_PAST = [
 type PastColumn = {
   /** The field with the id of the record. */
   idField: string;
+  /** Further fields of requests for it, which the response of its creation contains. */
+  also?: string[];
   /** Operations that show the record, with and without `asOf`. */
   shownBy: string[];
   /** Steps of a random history. */
@@ -88,6 +93,18 @@ type PastColumn = {
 
 export type Step = () => Promise<unknown>;
 
+/** The requests that show a record. @param fields its ids, by the names of the fields. */
+export function requestsFor(
+  { shownBy }: PastColumn,
+  fields: Fields,
+): { operation: string; fields: Fields }[] {
+  return shownBy.map((operation) => {
+    const accepted = fieldsOf(operationNamed(operation));
+    const own = Object.entries(fields).filter(([name]) => accepted.has(name));
+    return { operation, fields: Object.fromEntries(own) };
+  });
+}
+
 /** A random history of one organization. */
 export interface RandomHistory {
   readonly random: Random;
@@ -95,6 +112,8 @@ export interface RandomHistory {
   name(): string;
   /** The id of a random record of a kind. */
   any(streamType: string): string;
+  /** The fields of requests for a random record of a kind. */
+  the(streamType: string): Fields;
   /** Sends a request to a random instance. It may be rejected. */
   send(operation: string, fields?: Fields): Promise<Answer>;
   /** Creates a record, which later steps and requests use. */
@@ -338,6 +357,31 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     show: (own, { contactId }) => own.send('contact.list-consents', { contactId }),
     showsItself: false,
     decide: (own, { contactId }) => own.send('contact.update-contact', { contactId, ...AGREED }),
+  },
+  'contact-notes': {
+    async make(own) {
+      const { noteId, contactId } = await own.a('note');
+      return { id: await lastStream(own, 'contact-notes'), noteId: noteId!, contactId: contactId! };
+    },
+    show: (own, { noteId, contactId }) => own.send('note.get-note', { noteId, contactId }),
+    showsItself: true,
+    isPart: true,
+    decide: (own, { noteId, contactId }) =>
+      own.send('note.update-note', { noteId, contactId, text: own.unique() }),
+    past: {
+      idField: 'noteId',
+      also: ['contactId'],
+      shownBy: ['note.get-note', 'note.list-notes'],
+      steps: (history) => {
+        const text = () => history.name();
+        const { contactId } = history.the('contact-notes');
+        return [
+          () => history.create('contact-notes', 'note.create-note', { contactId, text: text() }),
+          () => history.send('note.update-note', { ...history.the('contact-notes'), text: text() }),
+          () => history.send('note.delete-note', history.the('contact-notes')),
+        ];
+      },
+    },
   },
   sender: {
     async make(own) {

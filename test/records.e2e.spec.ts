@@ -4,7 +4,7 @@ import { isLong } from './length.js';
 import { type CreateColumn, OPERATIONS } from './operations.js';
 import { eventually } from './processes.js';
 import { type Random, pick, randomOf } from './random.js';
-import { type RandomHistory, RECORD_KINDS, type Step } from './record-kinds.js';
+import { type RandomHistory, RECORD_KINDS, requestsFor, type Step } from './record-kinds.js';
 
 /** Behaviour of all records on two instances, by the columns `create` of operations.ts and `past` of record-kinds.ts. */
 let api: Api;
@@ -224,7 +224,8 @@ describe('the past', () => {
 
   /** Random changes to an organization on both instances, with the resulting records. */
   class History implements RandomHistory {
-    private readonly ids = new Map<string, string[]>();
+    /** The fields of requests for each record. */
+    private readonly records = new Map<string, Fields[]>();
     private names = 0;
 
     constructor(
@@ -234,8 +235,11 @@ describe('the past', () => {
 
     /** Creates a record of each kind. */
     async begin(): Promise<void> {
-      for (const [streamType, kind] of Object.entries(RECORD_KINDS))
-        if (kind.past) this.ids.set(streamType, [(await kind.make(this.own)).id]);
+      for (const [streamType, { past, make }] of Object.entries(RECORD_KINDS)) {
+        if (!past) continue;
+        const { id, ...more } = await make(this.own);
+        this.add(streamType, { [past.idField]: id, ...more });
+      }
     }
 
     name(): string {
@@ -243,7 +247,17 @@ describe('the past', () => {
     }
 
     any(streamType: string): string {
-      return pick(this.random, this.ids.get(streamType)!);
+      return this.the(streamType)[RECORD_KINDS[streamType]!.past!.idField] as string;
+    }
+
+    the(streamType: string): Fields {
+      return pick(this.random, this.records.get(streamType)!);
+    }
+
+    private add(streamType: string, made: Fields): void {
+      const { idField, also = [] } = RECORD_KINDS[streamType]!.past!;
+      const fields = Object.fromEntries([idField, ...also].map((name) => [name, made[name]]));
+      this.records.set(streamType, [...(this.records.get(streamType) ?? []), fields]);
     }
 
     send(operation: string, fields: Fields = {}): Promise<Answer> {
@@ -254,7 +268,7 @@ describe('the past', () => {
     async create(streamType: string, operation: string, fields: Fields): Promise<string | undefined> {
       const { body } = await this.send(operation, fields);
       const id = body.data?.[RECORD_KINDS[streamType]!.past!.idField] as string | undefined;
-      if (id) this.ids.get(streamType)!.push(id);
+      if (id) this.add(streamType, body.data);
       return id;
     }
 
@@ -265,9 +279,7 @@ describe('the past', () => {
     /** The requests of every operation with `asOf`, for each of its records. */
     questions(): Question[] {
       return Object.entries(RECORD_KINDS).flatMap(([streamType, { past }]) =>
-        (this.ids.get(streamType) ?? []).flatMap((id) =>
-          past!.shownBy.map((operation) => ({ operation, fields: { [past!.idField]: id } })),
-        ),
+        (this.records.get(streamType) ?? []).flatMap((fields) => requestsFor(past!, fields)),
       );
     }
   }

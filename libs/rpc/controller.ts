@@ -16,6 +16,7 @@ import { declareErrors } from './declared-errors.js';
 import { Documented } from './documented.js';
 import { RpcError } from './errors.js';
 import { entityTag, returnsVersion, withIfMatch } from './expected-version.js';
+import { fieldsOf } from './fields.js';
 import { type Input, type InputClass, invalid, type StreamedInput } from './input.js';
 import { openStream } from './open-streams.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
@@ -142,8 +143,9 @@ async function withRecord(
 ): Promise<unknown> {
   const preferred = preferredRecord(request, operationOf(command.constructor)!);
   if (!preferred) return result;
-  const [[field, id]] = Object.entries(result as object) as [[string, string]];
-  const fields = { [field]: id, organizationId: command.organizationId };
+  const names = fieldsOf(preferred.query);
+  const ids = Object.entries(result as object).filter(([name]) => names.has(name));
+  const fields = { ...Object.fromEntries(ids), organizationId: command.organizationId };
   const record = await runner
     .run<object>(preferred.query, fields, command.context)
     .catch((error: unknown) => {

@@ -105,8 +105,11 @@ export function sectionOf(kind: string): Section | undefined {
   return Object.entries(places()).find(([, { shows }]) => shows === kind)?.[0];
 }
 
-/** The section for a service of the API, or of its scopes: visitors sign petitions with `signature:request`. */
+/** Services whose records are on the pages of others. Visitors sign petitions with `signature:request`. */
+const PART_OF: Record<string, string> = { signature: 'petition', note: 'contact' };
+
+/** The section for a service of the API, or of its scopes. */
 export function sectionAbout(service: string): Section | undefined {
-  const about = service === 'signature' ? 'petition' : service;
+  const about = PART_OF[service] ?? service;
   return Object.entries(places()).find(([, { needs }]) => needs?.startsWith(`${about}:`))?.[0];
 }

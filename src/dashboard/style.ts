@@ -86,7 +86,7 @@ summary{min-height:var(--height);padding:.3rem 0}
 .badge{display:inline-block;padding:0 .5rem;border:1px solid var(--edge);border-radius:1rem;font-size:var(--text-1);font-weight:600;white-space:nowrap}
 .badge.good{border-color:var(--good);color:var(--good)}.badge.doubt{border-color:var(--doubt);color:var(--doubt)}.badge.bad{border-color:var(--fault);color:var(--fault)}
 .past{margin:0 0 var(--space-2);padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
-.past p{margin:0}.past p>a:only-child:not(.button){display:inline;padding:0}
+.past p{margin:0}.note{white-space:pre-line;overflow-wrap:anywhere}.past p>a:only-child:not(.button){display:inline;padding:0}
 progress{height:.5rem;margin-bottom:var(--space-3)}p:has(+progress){margin-bottom:var(--space-1)}
 .plot{margin:0}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14rem),1fr));gap:var(--space-3) var(--space-4)}.charts p{margin:0}.figure~.ends:has(+svg){display:none}.charts .figure~svg{height:4.5rem}.plot path{fill:none;stroke:var(--accent);stroke-width:2;vector-effect:non-scaling-stroke}.plot .goal{stroke:var(--quiet);stroke-width:1;stroke-dasharray:4}.plot rect,.shares rect{fill:var(--accent)}

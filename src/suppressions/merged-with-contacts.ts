@@ -10,7 +10,8 @@ const OBJECTIONS: readonly string[] = ['UNSUBSCRIBED', 'COMPLAINED', 'MANUAL'];
  * An objection against any address is one of the person. The addresses of unsubscribed duplicates are suppressed: no contact has
  * them after the merge, so a later import of an old file would subscribe the person again.
  */
-mergeWithContacts(async ({ records, store }, organizationId, survivorId, [kept, ...others]) => {
+mergeWithContacts(async ({ records, store }, organizationId, { survivorId, addresses }) => {
+  const [kept, ...others] = addresses;
   const all = [...(kept ? [kept] : []), ...others].map((address) => ({
     ...address,
     id: suppressionIdOf(store.keyring, organizationId, address.email),

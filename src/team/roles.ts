@@ -17,6 +17,7 @@ const CAMPAIGNING = [
   'suppression',
   'field',
   'view',
+  'note',
 ];
 /** Everything that all members can see of their organization. */
 const COMMON = ['organization:read', 'team:read'];

@@ -215,6 +215,8 @@ export const common: typeof en = {
     MERGED: 'Dieser Kontakt wurde mit einem anderen zusammengeführt.',
     EMAIL_TAKEN: 'Ein anderer Kontakt hat diese E‑Mail-Adresse.',
     PETITION_NOT_PUBLISHED: 'Diese Petition ist ein Entwurf. Veröffentlichen Sie sie zuerst.',
+    NOTE_LIMIT_REACHED:
+      'Dieser Kontakt hat schon die Höchstzahl an Notizen. Löschen Sie zuerst einige davon.',
     NO_PUBLIC_COMMENT: 'Diese Unterschrift hat keinen öffentlichen Kommentar.',
     PETITION_CLOSED: 'Diese Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',
     PETITION_NOT_CLOSED: 'Diese Petition ist nicht geschlossen. Schließen Sie sie zuerst.',

@@ -28,7 +28,7 @@ export const keys: typeof en = {
     expiresHint: 'Leer lassen, wenn der Schlüssel nicht ablaufen soll.',
     rateLimit: 'Anfragen pro Sekunde',
   },
-  historyScope: 'Verlauf, einschließlich aller Namen',
+  services: { history: 'Verlauf, einschließlich aller Namen', note: 'Notizen zu Kontakten' },
   read: (what) => `${what}: ansehen`,
   write: (what) => `${what}: bearbeiten`,
   send: (what) => `${what}: senden`,

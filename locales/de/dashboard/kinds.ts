@@ -7,6 +7,7 @@ export const kinds: typeof en = {
   consent: 'Nachweis der Einwilligung',
   contact: 'Kontakt',
   'contact-mail': 'E‑Mail an einen Kontakt',
+  'contact-notes': 'Notizen zu einem Kontakt',
   field: 'Eigenes Feld',
   form: 'Anmeldeformular',
   'history-access': 'Zugriff auf den Verlauf',

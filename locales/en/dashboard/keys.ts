@@ -26,7 +26,7 @@ export const keys = {
     expiresHint: 'Leave empty if the key should not expire.',
     rateLimit: 'Requests per second',
   },
-  historyScope: 'History, including all names',
+  services: { history: 'History, including all names', note: 'Notes on contacts' },
   read: (what: string) => `${what}: view`,
   write: (what: string) => `${what}: edit`,
   send: (what: string) => `${what}: send`,

@@ -5,6 +5,7 @@ export const kinds = {
   comment: 'Review of a comment',
   consent: 'Evidence of consent',
   contact: 'Contact',
+  'contact-notes': 'Notes on a contact',
   'contact-mail': 'Email to a contact',
   field: 'Custom field',
   form: 'Sign-up form',

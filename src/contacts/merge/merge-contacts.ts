@@ -29,7 +29,7 @@ import { MergedLinks } from './merged-links.js';
   summary: 'Merge contacts of the same person',
   description:
     'Merges the contacts in `otherIds` into the contact `contactId`, and returns that contact. It gets their lists, tags, ' +
-    'signatures and consents, and their details fill its empty fields. If several of them signed the same petition, ' +
+    'notes, signatures and consents, and their details fill its empty fields. If several of them signed the same petition, ' +
     'only one signature is kept. If one of them unsubscribed, or opted out of email at one of the addresses, the merged ' +
     'contact is unsubscribed. The merged contacts are then deleted. Requests with their ids return 404 with the reason ' +
     '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact contains all their details.',
@@ -127,12 +127,9 @@ export class MergeContactsHandler implements ICommandHandler<MergeContacts> {
     const addresses = [survivor, ...others].flatMap(({ state: { details, subscribed } }) =>
       details.email === null ? [] : [{ email: details.email, isUnsubscribed: !subscribed }],
     );
-    const cascaded = await cascadeMerge(
-      { records: this.records, store: this.store },
-      organizationId,
-      contactId,
-      addresses,
-    );
+    const reads = { records: this.records, store: this.store };
+    const merged = { survivorId: contactId, otherIds: ids, addresses };
+    const cascaded = await cascadeMerge(reads, organizationId, merged);
     const isRefused = cascaded.refused || addresses.some(({ isUnsubscribed }) => isUnsubscribed);
     const changes = mergedFields(survivor.state, others);
     const events: ContactEvent[] = [
@@ -160,6 +157,7 @@ export class MergeContactsHandler implements ICommandHandler<MergeContacts> {
           ]),
         ),
       ],
+      guards: cascaded.guards,
       claims: moved.claims,
       releases: moved.releases,
       erases: ids,

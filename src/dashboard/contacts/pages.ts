@@ -35,6 +35,7 @@ import { ConsentsOf } from './consents.js';
 import { customColumns, CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
 import { choosing, groupPage, UngroupLink, ungroupPage, unsubscribePage } from './group-page.js';
 import { BelongingOf } from './groups-of-contact.js';
+import { notePages, NotesOf } from './notes.js';
 
 /** No autocomplete: browsers would fill in the data of their user, not of the contact. */
 const FIELDS: Partial<Record<Detail, 'tel'>> = { phone: 'tel', mobile: 'tel' };
@@ -129,6 +130,7 @@ export const contactPages: PageDefinition[] = [
       ...typedIn(context.form, await customFieldsOf(context)),
     }),
   }),
+  ...notePages,
   groupPage,
   unsubscribePage,
   ungroupPage,
@@ -138,11 +140,12 @@ export const contactPages: PageDefinition[] = [
       return Promise.all([
         found.then((one) => MailsTo(context, one)),
         BelongingOf(context, contactId),
+        NotesOf(context, contactId),
         ConsentsOf(context, contactId),
         customFieldsOf(context),
       ]);
     },
-    (context, contact, { mayWrite, link }, [mails, belonging, consents, customFields]) => {
+    (context, contact, { mayWrite, link }, [mails, belonging, notes, consents, customFields]) => {
       const { words, person } = context;
       const { edit, erase, merge, exportPerson, fields, subscribed } = words.contacts;
       return html`${Actions(
@@ -168,7 +171,7 @@ export const contactPages: PageDefinition[] = [
         ...belonging,
         { name: words.since, value: dateIn(words, contact.createdAt) },
       ])}
-      ${consents}`;
+      ${notes} ${consents}`;
     },
   ),
   {

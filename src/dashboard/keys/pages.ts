@@ -175,7 +175,8 @@ function usedIn(words: DashboardWords, lastUsedAt: Date | null): string {
 
 function whatOf({ keys, sections }: DashboardWords, scope: string): string {
   const [service = ''] = scope.split(':');
-  return service === 'history' ? keys.historyScope : sections[sectionAbout(service)!]!;
+  const { services }: { services: Record<string, string> } = keys;
+  return services[service] ?? sections[sectionAbout(service)!]!;
 }
 
 function scopeIn(words: DashboardWords, scope: string): string {
@@ -198,7 +199,8 @@ const LISTS: { readonly [service: string]: string } = {
 /** An operation that the key may call; undefined if it has no read scope. */
 function operationFor(scopes: readonly string[]): string | undefined {
   if (scopes.includes('*') || scopes.includes('organization:read')) return 'organization.get-organization';
-  const service = scopes.find((scope) => scope.endsWith(':read'))?.split(':')[0];
+  // A list of notes needs a contact.
+  const service = scopes.find((scope) => scope.endsWith(':read') && scope !== 'note:read')?.split(':')[0];
   if (service === undefined) return undefined;
   return LISTS[service] ?? `${service}.list-${service}s`;
 }

@@ -1,0 +1,11 @@
+export const reasons = {
+  CONFLICT: {
+    NOTE_LIMIT_REACHED: 'The contact has reached its limit of notes. Delete some of them first.',
+  },
+} as const;
+
+declare module '#libs/rpc' {
+  interface ModuleReasons {
+    notes: typeof reasons;
+  }
+}
