@@ -396,6 +396,46 @@ describe('the page of a contact', () => {
     expect(text).toContain('Keep me informed');
   });
 
+  it('shows the newest notes, and adds, edits and deletes them', async () => {
+    const contactId = await person('ada@example.org');
+    const page = `contacts/${contactId}`;
+    expect(await shown(page)).toContain(en.contacts.notes.none);
+    const add = (text: string) => editor.post(at(`${page}/notes`), { text });
+    for (let n = 1; n <= 4; n += 1) {
+      const { status, location } = await add(`Note ${n} <b>`);
+      expect([status, location]).toEqual([303, expect.stringContaining(page)]);
+    }
+    const text = await shown(page);
+    expect([...text.matchAll(/class="note">([^<]*)/g)].map(([, note]) => note)).toEqual([
+      ...['Note 4 &lt;b&gt;', 'Note 3 &lt;b&gt;', 'Note 2 &lt;b&gt;'],
+    ]);
+    expect(text).toMatch(/editor\S*@example.org · /);
+    expect(text).toContain(`href="${at(`${page}/notes`)}">${en.contacts.notes.all}`);
+    expect(await shown(`${page}/notes`)).toContain('Note 1 &lt;b&gt;');
+
+    // An error keeps what was typed.
+    const refused = await add('x'.repeat(5_001));
+    expect([refused.status, refused.text.includes('x'.repeat(5_001))]).toEqual([422, true]);
+    expect((await add('')).text).toContain(`${en.contacts.notes.text}: `);
+
+    const [, edit] = new RegExp(`href="([^"]*/notes/[^"]*)">${en.contacts.notes.edit}`).exec(text)!;
+    const form = (await editor.get(edit!)).text;
+    const [, since] = /name="since" value="([^"]*)"/.exec(form)!;
+    const save = (note: string) => editor.post(edit!, { text: note, since: since! });
+    expect((await save('Called twice')).status).toBe(303);
+    expect(await shown(page)).toMatch(new RegExp(`Called twice[^]*?${en.contacts.notes.edited}`));
+    // The form was opened before that change.
+    expect((await save('Late')).status).toBe(422);
+    const viewer = await signedIn(api, client, 'VIEWER', 'viewer-of-notes@example.org');
+    const seen = await shown(page, viewer);
+    expect([seen.includes('Called twice'), seen.includes(en.contacts.notes.add)]).toEqual([true, false]);
+
+    expect((await editor.get(`${edit!}/delete`)).text).toContain('Called twice');
+    expect((await editor.post(`${edit!}/delete`, {})).status).toBe(303);
+    expect(await shown(page)).not.toContain('Called twice');
+    expect((await editor.get(edit!)).status).toBe(404);
+  });
+
   it('links to their lists, tags and petitions', async () => {
     const { contactId, listId, tagId, petitionId } = await contactInGroups();
     for (const words of [en, de]) {

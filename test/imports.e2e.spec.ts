@@ -526,6 +526,7 @@ describe('undo-import', () => {
           ),
         ),
     ],
+    ['noted', true, (contactId) => post('note.create-note', { contactId, text: 'Called' })],
     ['bounced', true, (_, email) => post('suppression.create-suppression', { email, reason: 'BOUNCED' })],
     [
       'with a duplicate',

@@ -20,6 +20,7 @@ import {
 } from '../petitions/index.js';
 import { form, UpdateForm } from '../forms/index.js';
 import { CreatePost, PublishPost } from '../posts/index.js';
+import { CreateNote } from '../notes/index.js';
 import { CreateSegment } from '../segments/index.js';
 import { CreateTag, TagContacts } from '../tags/index.js';
 import { InvitationLinks, InviteMember } from '../team/index.js';
@@ -150,6 +151,10 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
   await run(AddContacts, { listId, contactIds: contactIds.slice(0, 2) });
   const { tagId } = await run<Named, { tagId: string }>(CreateTag, { name: 'Donor' });
   await run(TagContacts, { tagId, contactIds: contactIds.slice(1) });
+  await run(CreateNote, {
+    contactId: contactIds[0],
+    text: 'Called. Wants to help at the stall on Saturday.',
+  });
   await run(CreateSegment, {
     name: 'Donors abroad',
     filter: { all: [{ tag: tagId }, { field: 'country', op: 'isNot', value: 'United Kingdom' }] },
