@@ -428,6 +428,24 @@ describe('the audience of a broadcast', () => {
     expect(first).not.toContain('name="count"');
   });
 
+  it('keeps records in a rejected form that are not among the choices', async () => {
+    const { tagId } = await call(client, 'tag.create-tag', { name: 'Early' });
+    for (const batch of ['A', 'B'])
+      await contact({
+        email: newAddress(),
+        tags: Array.from({ length: 50 }, (_, n) => `Later ${batch}${n}`),
+      });
+    const ticked = new RegExp(`name="excludeTagIds"[^>]*value="${tagId}"[^>]* checked`);
+    expect(await get('broadcasts/new')).not.toContain(tagId);
+    const refused = await post('broadcasts/new', { content: 'Hi', excludeTagIds: tagId });
+    expect([refused.status, refused.text]).toEqual([422, expect.stringMatching(ticked)]);
+    // Ids of other organizations and kinds are not shown.
+    const other = await api.organization();
+    const { tagId: foreign } = await call(other, 'tag.create-tag', { name: 'Foreign secret' });
+    const { text } = await post('broadcasts/new', { content: 'Hi', excludeTagIds: foreign });
+    expect(text).not.toContain('Foreign secret');
+  });
+
   it('shows immediately what must be corrected, without a button to send', async () => {
     const broadcastId = await draft();
     await call(client, 'broadcast.update-broadcast', { broadcastId, content: 'Hi {{ contact.frstName }}' });

@@ -584,15 +584,14 @@ inBrowser('in Chromium', () => {
 
       await page.goto(`${home}/broadcasts/new`);
       const readers = () => page.locator(`input[value="${listId}"][name="listIds"]`);
-      await page.locator('main summary', { hasText: broadcasts.fields.sendTo.list! }).click();
-      await readers().check();
+      const chips = () =>
+        page.getByRole('list', { name: broadcasts.fields.addRecipients }).getByRole('listitem').count();
+      const { name: listName } = (await client.get('list.get-list', { listId })).body.data;
+      await page.getByRole('combobox', { name: broadcasts.fields.addRecipients }).fill(listName);
+      await page.keyboard.press('Enter');
       await page.getByRole('button', { name: broadcasts.blocks.divider }).click();
       await reopen('broadcasts/new');
-      expect([await restored(), await readers().isChecked(), await readers().isVisible()]).toEqual([
-        1,
-        true,
-        true,
-      ]);
+      expect([await restored(), await readers().isChecked(), await chips()]).toEqual([1, true, 1]);
       expect(await content()).toBe('---');
       const { broadcastId } = (
         await client.post('broadcast.create-broadcast', { name: 'Thanks', content: 'Hi' })
@@ -601,7 +600,7 @@ inBrowser('in Chromium', () => {
       expect([await restored(), await content()]).toEqual([0, 'Hi']);
       await page.goto(`${home}/broadcasts/new`);
       await page.getByRole('button', { name: drafts.discard }).click();
-      expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
+      expect([await restored(), await readers().isChecked(), await chips()]).toEqual([0, false, 0]);
       await reopen('broadcasts/new');
       expect([await restored(), await readers().isChecked()]).toEqual([0, false]);
       await page.locator('#content').fill('Secret');
@@ -727,6 +726,58 @@ inBrowser('in Chromium', () => {
     await page.locator('[name=subject]').fill('Counted first');
     await page.locator('[name=subject]').press('Enter');
     await page.locator('h1', { hasText: 'Counted first' }).waitFor();
+    window.requireQuiet(api.origin);
+  });
+
+  it('recipients are searched, added and removed with the keyboard, also those that are not among the choices', async () => {
+    const { window, page, home } = await ownerIn({}, 'picks@example.org');
+    const { broadcasts, kinds } = DASHBOARD.en;
+    const { tagId } = (await client.post('tag.create-tag', { name: 'Früh & gern' })).body.data;
+    const { listId } = (await client.post('list.create-list', { name: 'Press' })).body.data;
+    // More than the form offers.
+    const { organizationId } = client;
+    for (const batch of ['A', 'B']) {
+      const tags = Array.from({ length: 50 }, (_, n) => `Later ${batch}${n}`);
+      const tagged = { organizationId, email: `tagged-${batch}@example.org`, tags };
+      expect((await client.post('contact.create-contact', tagged)).status).toBe(200);
+    }
+    await page.goto(`${home}/broadcasts/new`);
+    const field = page.getByRole('combobox', { name: broadcasts.fields.addRecipients });
+    const chips = page.getByRole('list', { name: broadcasts.fields.addRecipients }).getByRole('listitem');
+    const options = page.getByRole('option');
+    const add = async (text: string, option: string) => {
+      await field.fill(text);
+      await options.filter({ hasText: option }).waitFor();
+      await page.keyboard.press('Enter');
+    };
+    expect(await page.locator('input[name=tagIds]:visible').count()).toBe(0);
+    await page.locator('[name=subject]').fill('Picked');
+    await field.focus();
+    await page.keyboard.press('ArrowDown');
+    expect(await options.first().getAttribute('aria-selected')).toBe('true');
+    expect(await window.findings()).toEqual([]);
+    await page.keyboard.press('Escape');
+    expect(await options.count()).toBe(0);
+    await add('FRÜH', 'Früh & gern');
+    await add('press', 'Press');
+    await add('later a49', 'Later A49');
+    expect((await chips.allInnerTexts()).map((text) => text.replace(/\s*×$/, '')).toSorted()).toEqual([
+      `${kinds.list}: Press`,
+      `${kinds.tag}: Früh & gern`,
+      `${kinds.tag}: Later A49`,
+    ]);
+    await page.getByRole('button', { name: 'Remove Press' }).click();
+    await add('press', 'Press');
+    // The tag that was not among the choices is kept in the draft, with its name.
+    await page.reload();
+    await chips.filter({ hasText: 'Früh & gern' }).waitFor();
+    await page.getByRole('button', { name: 'Remove Later A49' }).click();
+    await page.locator('.ProseMirror').click();
+    await page.keyboard.type('Hello');
+    await page.getByRole('button', { name: broadcasts.saveDraft }).click();
+    await page.locator('h1', { hasText: 'Picked' }).waitFor();
+    const [saved] = (await client.get('broadcast.list-broadcasts', { q: 'Picked' })).body.data;
+    expect(saved.audience).toEqual({ listIds: [listId], tagIds: [tagId] });
     window.requireQuiet(api.origin);
   });
 

@@ -409,7 +409,7 @@ describe('the page of a contact', () => {
     expect([...text.matchAll(/class="note">([^<]*)/g)].map(([, note]) => note)).toEqual([
       ...['Note 4 &lt;b&gt;', 'Note 3 &lt;b&gt;', 'Note 2 &lt;b&gt;'],
     ]);
-    expect(text).toMatch(/editor\S*@example.org · /);
+    expect(text).toMatch(/editor\S*@example.org · <a/);
     expect(text).toContain(`href="${at(`${page}/notes`)}">${en.contacts.notes.all}`);
     expect(await shown(`${page}/notes`)).toContain('Note 1 &lt;b&gt;');
 

@@ -327,6 +327,8 @@ it('one search finds records of all kinds and pages, as far as the role may see 
   for (const one of [`${name} petition`, 'Contacts', `${name} 6`, 'All results: Tags'])
     expect(text).toContain(one);
   expect(text).not.toContain(`${name} 1 `);
+  const tags = (await get(`search?q=${name}&kind=tag&kind=none`, owner)).text;
+  expect([tags.includes(`${name} 6`), tags.includes(`${name} petition`)]).toEqual([true, false]);
   expect(await found('Webhook')).toMatch(/Pages Webhooks/);
   const auditor = await signedIn(api, client, 'AUDITOR', 'auditor@example.org');
   for (const [q, visitor] of [

@@ -22,9 +22,10 @@ export const searchPages: PageDefinition[] = [
       const { words, address, view } = context;
       const { title, text } = words.searching;
       const q = address.query('q')?.trim().slice(0, 200);
-      const found = q
-        ? [...(await Promise.all(KINDS.map((kind) => recordsOf(context, kind, q)))), pagesOf(context, q)]
-        : [];
+      const asked = address.search.getAll('kind');
+      const kinds = asked.length === 0 ? KINDS : KINDS.filter((kind) => asked.includes(kind));
+      const records = q ? await Promise.all(kinds.map((kind) => recordsOf(context, kind, q))) : [];
+      const found = [...records, q && asked.length === 0 ? pagesOf(context, q) : null];
       const shown = found.filter((one) => one !== null);
       return view.page({
         section: 'search',

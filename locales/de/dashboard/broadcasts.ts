@@ -36,6 +36,8 @@ export const broadcasts: typeof en = {
       tag: 'An Kontakte mit diesen Tags senden',
       segment: 'An diese Segmente senden',
     },
+    addRecipients: 'Empfänger hinzufügen',
+    addExclusions: 'Ausschluss hinzufügen',
     exclusions: 'Personen ausschließen',
     exclude: {
       list: 'Diese Listen ausschließen',

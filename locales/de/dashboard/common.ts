@@ -13,6 +13,12 @@ export const common: typeof en = {
   cancel: 'Zurück',
   signOut: 'Abmelden',
   account: 'Ihr Konto',
+  picker: {
+    hint: 'Listen, Tags, Segmente und Petitionen suchen',
+    none: 'Nichts gefunden',
+    remove: '{name} entfernen',
+    deleted: 'gelöscht',
+  },
   editor: {
     tools: 'Formatierung',
     bold: 'Fett',

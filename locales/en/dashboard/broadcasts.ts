@@ -36,6 +36,8 @@ export const broadcasts = {
       tag: 'Send to contacts with these tags',
       segment: 'Send to these segments',
     } as Record<string, string>,
+    addRecipients: 'Add recipients',
+    addExclusions: 'Add people to exclude',
     exclusions: 'Exclude people',
     exclude: {
       list: 'Exclude these lists',

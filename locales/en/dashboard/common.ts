@@ -13,6 +13,13 @@ export const common = {
   cancel: 'Go back',
   signOut: 'Sign out',
   account: 'Your account',
+  /** Fields that search records and add them. The script inserts `{name}`. */
+  picker: {
+    hint: 'Search lists, tags, segments and petitions',
+    none: 'Nothing found',
+    remove: 'Remove {name}',
+    deleted: 'deleted',
+  },
   editor: {
     tools: 'Formatting',
     bold: 'Bold',

@@ -11,7 +11,7 @@ import {
   readableSubject,
 } from '../../broadcasts/index.js';
 import { type ContactRecord, countryName, kindsOfContacts, Places } from '../../contacts/index.js';
-import { choicesWith, nameOf } from '../contacts/contact.js';
+import { choicesWith, MOST_CHOICES, nameOf } from '../contacts/contact.js';
 import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -26,6 +26,7 @@ import {
   Table,
   TextField,
 } from '../parts.js';
+import { PickerOf } from '../picker.js';
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { type FormInput, type PageContext } from '../page-context.js';
@@ -163,6 +164,9 @@ async function placesOf({ words, person, api }: PageContext): Promise<{ country:
   return { country: country.map((one) => countryName(words.locale, one)), city };
 }
 
+/** Values of a rejected form without a checkbox that are looked up. */
+const MOST_TYPED = 100;
+
 /** Name of the button that counts the recipients, before the email is saved. A script counts whenever the selection changes. */
 const COUNT = 'count';
 
@@ -196,7 +200,8 @@ async function WritingOf(
   const kinds = await Promise.all(
     kindsOfContacts().map(async ({ object }) => {
       const { chosen, excluded } = audienceFields(object);
-      const stored = [...(audience?.[chosen] ?? []), ...(audience?.[excluded] ?? [])];
+      const typed = [chosen, excluded].flatMap((name) => context.form.getAll(name)).slice(0, MOST_TYPED);
+      const stored = [...(audience?.[chosen] ?? []), ...(audience?.[excluded] ?? []), ...typed];
       return { object, chosen, excluded, choices: await choicesWith(context, object, stored) };
     }),
   );
@@ -208,9 +213,14 @@ async function WritingOf(
       ? null
       : ChoiceField(context.form, { name, label, choices, isMany: true, values, isFolded });
   };
-  const excluding = kinds.flatMap(
-    ({ object, excluded, choices }) => choice(excluded, fields.exclude[object]!, choices) ?? [],
-  );
+  const picked = (of: 'chosen' | 'excluded', label: string, labels: Record<string, string>) => {
+    const found = kinds.flatMap(({ object, choices, ...names }) => {
+      const content = choice(names[of], labels[object]!, choices, of === 'chosen');
+      return content ? [{ object, field: names[of], content, isWhole: choices.length < MOST_CHOICES }] : [];
+    });
+    return found.length === 0 ? null : PickerOf(context, `${of}-picker`, label, found);
+  };
+  const excluding = picked('excluded', fields.addExclusions, fields.exclude);
   const excludesSome = kinds.some(({ excluded, choices }) =>
     choices.some(({ value }) =>
       context.form.isTicked(excluded, audience?.[excluded]?.includes(value) ?? false, value),
@@ -232,8 +242,8 @@ async function WritingOf(
   ];
   const recipients = [
     CheckField(context.form, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
-    ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices, true)),
-    excluding.length === 0 ? null : Folded(fields.exclusions, excluding, excludesSome),
+    picked('chosen', fields.addRecipients, fields.sendTo),
+    excluding === null ? null : Folded(fields.exclusions, excluding, excludesSome),
     // Open after an error, because the field with the error may be inside.
     Folded(
       fields.places,

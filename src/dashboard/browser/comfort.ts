@@ -218,6 +218,8 @@ const fillIn = (form: HTMLFormElement, { since, fields }: Draft) => {
       input.value = typed.get(input.name)!;
     if (input.checked) input.closest('details')?.setAttribute('open', '');
   }
+  for (const picker of form.querySelectorAll<HTMLElement>('[data-picker]'))
+    picker.dataset.typed = typed.toString();
   if (since !== null) sinceIn(form)?.setAttribute('value', since);
 };
 

@@ -58,13 +58,16 @@ export function filtersOf(context: PageContext): Record<string, string> {
   return filters;
 }
 
-/** The newest hundred records, as choices by name. Those that share a name also show when they were created. */
+/** Choices that forms offer. */
+export const MOST_CHOICES = 100;
+
+/** The newest records, as choices by name. Those that share a name also show when they were created. */
 export async function choicesOf(
   { words, api }: PageContext,
   operation: string,
 ): Promise<{ value: string; text: string }[]> {
   type Named = { id: string; createdAt: string; name: string; title?: string };
-  const { records } = await api.run<{ records: Named[] }>(operation, { limit: 100 });
+  const { records } = await api.run<{ records: Named[] }>(operation, { limit: MOST_CHOICES });
   const names = records.map(({ name, title }) => title ?? name);
   return records.map(({ id, createdAt }, n) => {
     const name = names[n]!;

@@ -142,7 +142,7 @@ async function ListOf(context: PageContext, contactId: string, notes: readonly N
       return html`<li>
         <p class="note">${text}</p>
         <p class="small">
-          ${authorOf(author)} · ${MomentOf(words, new Date(createdAt))}${version > 1 ? ` · ${edited}` : null}${person.may('note:write') ? change : null}
+          ${MomentOf(words, new Date(createdAt))} · ${authorOf(author)}${version > 1 ? ` · ${edited}` : null}${person.may('note:write') ? change : null}
         </p>
       </li>`;
     })}
