@@ -235,10 +235,10 @@ describe('the past', () => {
 
     /** Creates a record of each kind. */
     async begin(): Promise<void> {
-      for (const [streamType, { past, make }] of Object.entries(RECORD_KINDS)) {
-        if (!past) continue;
-        const { id, ...more } = await make(this.own);
-        this.add(streamType, { [past.idField]: id, ...more });
+      for (const [streamType, kind] of Object.entries(RECORD_KINDS)) {
+        if (!kind.past) continue;
+        const { id, ...more } = await kind.make(this.own);
+        this.add(streamType, { [kind.past.idField]: id, ...more });
       }
     }
 
