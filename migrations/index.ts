@@ -38,6 +38,7 @@ import { UndoneImports1764000000042 } from './0042-undone-imports.js';
 import { ThankYouMails1764000000043 } from './0043-thank-you-mails.js';
 import { SignUpsEnded1764000000044 } from './0044-sign-ups-ended.js';
 import { BroadcastLinks1764000000045 } from './0045-broadcast-links.js';
+import { Deliveries1764000000046 } from './0046-deliveries.js';
 
 export { schema } from './schema.js';
 
@@ -84,4 +85,5 @@ export const migrations = [
   ThankYouMails1764000000043,
   SignUpsEnded1764000000044,
   BroadcastLinks1764000000045,
+  Deliveries1764000000046,
 ];

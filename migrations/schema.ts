@@ -275,6 +275,7 @@ export const schema: readonly string[] = [
   "index broadcast_recipients_claimed: CREATE INDEX broadcast_recipients_claimed ON broadcast_recipients USING btree (sending_id, holder) WHERE (status = 'CLAIMED'::text)",
   "index broadcast_recipients_pending: CREATE INDEX broadcast_recipients_pending ON broadcast_recipients USING btree (sending_id, due_at) WHERE (status = 'PENDING'::text)",
   'index broadcast_sendings_of_broadcast: CREATE INDEX broadcast_sendings_of_broadcast ON broadcast_sendings USING btree (broadcast_id)',
+  'index broadcast_sendings_of_organization: CREATE INDEX broadcast_sendings_of_organization ON broadcast_sendings USING btree (organization_id, id)',
   'index broadcast_sendings_open: CREATE INDEX broadcast_sendings_open ON broadcast_sendings USING btree (id) WHERE (NOT is_over)',
   'index confirmation_mails_by_day: CREATE INDEX confirmation_mails_by_day ON confirmation_mails USING btree (day)',
   'index contact_imports_by_age: CREATE INDEX contact_imports_by_age ON contact_imports USING btree (made_at)',

@@ -403,7 +403,7 @@ describe('import-contacts into a list', () => {
     expect(await importing).toMatchObject({ status: 200, body: { data: { created: count } } });
     const { body } = await client.get('list.get-list', { listId });
     const remaining = await api.database.source.query(
-      `SELECT count(*)::int FROM contacts_v4.contacts WHERE organization_id = $1`,
+      `SELECT count(*)::int FROM contacts_v5.contacts WHERE organization_id = $1`,
       [client.organizationId],
     );
     expect(body.data.contacts).toBe(remaining[0].count);

@@ -4,7 +4,7 @@ import { RecordReader } from '#libs/commands';
 import { type Sql } from '#libs/database';
 import { type Condition, findRows, type ListedTable } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { ContactsByIds } from '../src/contacts/index.js';
+import { contactParts, ContactsByIds, type PartReads } from '../src/contacts/index.js';
 import { lists } from '../src/lists/index.js';
 import {
   petitions,
@@ -256,6 +256,54 @@ it('lists of what belongs to a contact use the index by contact, beside 5,000 li
     expect(used.map((step) => step['Index Name'])).toContain(index);
     expect(Math.max(...used.map((step) => step['Actual Rows'] * step['Actual Loops']))).toBeLessThan(20);
   }
+});
+
+it('deliveries to a contact are included newest first, found by indexes beside those of other contacts and organizations', async () => {
+  const { source } = api.instances[0]!.runtime;
+  const { contactId } = (await own.a('contact')) as { contactId: string };
+  const { organizationId } = own;
+  const include = () =>
+    own.ask('contact.get-contact', { contactId, include: 'deliveries' }).then(({ deliveries }) => deliveries);
+  expect(await include()).toEqual({ data: [], hasMore: false });
+  const sendings = (number: number, of: string) =>
+    source.query<{ id: string; broadcast_id: string }[]>(
+      `INSERT INTO broadcast_sendings (id, organization_id, broadcast_id)
+       SELECT ('01990000-0000-7000-8000-' || to_hex(n + $3)::text || lpad(to_hex(n), 6, '0'))::uuid, $1, gen_random_uuid()
+       FROM generate_series(1, $2::int) n RETURNING id, broadcast_id`,
+      [of, number, 0x100000 + (of === organizationId ? 0x100000 : 0)],
+    );
+  await sendings(3_000, uuidv7());
+  const mine = await sendings(103, organizationId);
+  await source.query(
+    `INSERT INTO broadcast_recipients (sending_id, contact_id, status, at, bounced_at)
+     SELECT id, $2, 'SENT', now(), CASE WHEN n = 103 THEN now() END
+     FROM unnest($1::uuid[]) WITH ORDINALITY AS s(id, n) WHERE n > 2
+     UNION ALL SELECT id, gen_random_uuid(), 'SENT', now(), NULL FROM unnest($1::uuid[]) AS id, generate_series(1, 50)`,
+    [mine.map(({ id }) => id), contactId],
+  );
+  await source.query('ANALYZE broadcast_sendings, broadcast_recipients');
+  const { data, hasMore } = await include();
+  expect([data.length, hasMore]).toEqual([100, true]);
+  expect(data.map(({ broadcastId }: { broadcastId: string }) => broadcastId)).toEqual(
+    mine
+      .slice(3)
+      .map(({ broadcast_id }) => broadcast_id)
+      .toReversed(),
+  );
+  expect(data[0]).toMatchObject({ status: 'SENT', bouncedAt: expect.any(String), complainedAt: null });
+  const exported = (await own.send('contact.export-person', { contactId })).body;
+  expect(exported.deliveries).toHaveLength(101);
+
+  const plans: Plan[] = [];
+  const watching = watched(source, plans);
+  const reads = { query: watching.query } as unknown as PartReads['reads'];
+  const query = { organizationId, contactId, limit: 5 };
+  await contactParts()
+    .get('deliveries')!
+    .page({ reads } as unknown as PartReads, query);
+  const all = plans.flatMap(steps);
+  expect(all.flatMap((step) => step['Index Name'] ?? [])).toContain('broadcast_sendings_of_organization');
+  expect(Math.max(...all.map((step) => step['Actual Rows'] * step['Actual Loops']))).toBeLessThan(10);
 });
 
 it('comments are found by their state, among 10,000 of the petition', async () => {

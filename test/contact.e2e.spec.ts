@@ -415,9 +415,9 @@ describe('delete-contact', () => {
 
 it('leaves no samples of personal data in PostgreSQL’s statistics', async () => {
   for (let n = 0; n < 5; n += 1) await create({ firstName: 'Sampled', city: 'Sampled' });
-  await api.database.source.query('ANALYZE contacts_v4.contacts');
+  await api.database.source.query('ANALYZE contacts_v5.contacts');
   const sampled = await api.database.source.query(
-    `SELECT attname FROM pg_stats WHERE schemaname = 'contacts_v4' AND tablename = 'contacts'`,
+    `SELECT attname FROM pg_stats WHERE schemaname = 'contacts_v5' AND tablename = 'contacts'`,
   );
   expect(sampled.map(({ attname }: { attname: string }) => attname).sort()).toEqual([
     'created_at',

@@ -232,7 +232,7 @@ describe('an invalid request', () => {
       'ApiKeyCreated',
       'ApiKeyCreated',
     ]);
-    for (const table of ['idempotency_keys', 'unique_keys', 'subject_keys', 'contacts_v4.contacts']) {
+    for (const table of ['idempotency_keys', 'unique_keys', 'subject_keys', 'contacts_v5.contacts']) {
       const rows = await api.database.source.query(`SELECT FROM ${table} WHERE organization_id = $1`, [
         client.organizationId,
       ]);
@@ -759,7 +759,7 @@ describe('X-Request-Id', () => {
 describe('internal failures', () => {
   it('return 500 without internal details if a table is missing, while other operations work', async () => {
     const { source } = api.database;
-    await source.query('ALTER TABLE contacts_v4.contacts RENAME TO away');
+    await source.query('ALTER TABLE contacts_v5.contacts RENAME TO away');
     try {
       for (const operation of ['contact.list-contacts', 'contact.get-contact']) {
         const ids = {
@@ -769,13 +769,13 @@ describe('internal failures', () => {
         const answer = await client.get(operation, operation.includes('list') ? {} : ids);
         await expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
         expect(JSON.stringify(answer.body)).not.toMatch(
-          /contacts_v4|relation|select|sql|query|\.[jt]s|node/i,
+          /contacts_v5|relation|select|sql|query|\.[jt]s|node/i,
         );
       }
       const unknown = await client.post('contact.update-contact', { contactId: 'x', city: 'Paris' });
       await expectError(unknown, 404, 'NOT_FOUND');
     } finally {
-      await source.query('ALTER TABLE contacts_v4.away RENAME TO contacts');
+      await source.query('ALTER TABLE contacts_v5.away RENAME TO contacts');
     }
   });
 

@@ -179,7 +179,7 @@ describe('region, external ids and values of a contact', () => {
     );
     expect(await contact(contactId)).toMatchObject({ region: null, externalIds: [], customFields: {} });
     const stored = await api.database.source.query(
-      'SELECT external_ids, custom_fields FROM contacts_v4.contacts WHERE organization_id = $1',
+      'SELECT external_ids, custom_fields FROM contacts_v5.contacts WHERE organization_id = $1',
       [client.organizationId],
     );
     // Values of deleted fields stay until the contact is erased: no record shows them.

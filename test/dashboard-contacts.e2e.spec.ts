@@ -1,5 +1,5 @@
 import { DASHBOARD } from '#locales';
-import { SharedApi, type Client } from './harness.js';
+import { type Client, NOBODY, SharedApi } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { longIt } from './length.js';
@@ -434,6 +434,32 @@ describe('the page of a contact', () => {
     expect((await editor.post(`${edit!}/delete`, {})).status).toBe(303);
     expect(await shown(page)).not.toContain('Called twice');
     expect((await editor.get(edit!)).status).toBe(404);
+  });
+
+  it('shows the newest emails that they received, and what became of them', async () => {
+    const contactId = await person('ada@example.org');
+    expect(await shown(`contacts/${contactId}`)).not.toContain(en.contacts.deliveries.title);
+    const { broadcastId } = await call(client, 'broadcast.create-broadcast', { name: 'May & June' });
+    const { source } = api.database;
+    for (const [n, of] of [broadcastId, NOBODY].entries()) {
+      const [{ id }] = await source.query(
+        `INSERT INTO broadcast_sendings (id, organization_id, broadcast_id) VALUES (gen_random_uuid(), $1, $2) RETURNING id`,
+        [client.organizationId, of],
+      );
+      await source.query(
+        `INSERT INTO broadcast_recipients (sending_id, contact_id, status, at, bounced_at)
+         VALUES ($1, $2, 'SENT', now(), CASE WHEN $3 THEN now() END)`,
+        [id, contactId, n === 1],
+      );
+    }
+    const { deliveries } = en.contacts;
+    const text = await shown(`contacts/${contactId}`);
+    const section = text.slice(text.indexOf(`<h2>${deliveries.title}`));
+    expect(section).toContain(`href="${at(`broadcasts/${broadcastId}`)}">May &amp; June</a>`);
+    expect(section).toMatch(new RegExp(`badge good">${en.broadcasts.recipients.statuses.SENT}`));
+    expect(section).toMatch(
+      new RegExp(`${deliveries.deleted} <span class="badge bad">${en.broadcasts.figures.bounced}`),
+    );
   });
 
   it('links to their lists, tags and petitions', async () => {

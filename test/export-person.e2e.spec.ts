@@ -147,7 +147,10 @@ it('contains the deliveries of broadcasts', async () => {
     [id, contactId],
   );
   const { body } = await own.send('contact.export-person', { contactId });
-  expect(body.deliveries).toMatchObject([{ broadcastId, status: 'SENT', bouncedAt: null }]);
+  const delivery = { broadcastId, status: 'SENT', detail: null, bouncedAt: null };
+  expect(body.deliveries).toEqual([
+    { ...delivery, at: expect.any(String), complainedAt: null, unsubscribedAt: null },
+  ]);
 });
 
 it('needs a scope of its own, and a contact that exists', async () => {

@@ -114,7 +114,7 @@ describe.each(someOf(POINTS))('an instance frozen inside its lease, $point', ({ 
     await expectReadable(frozen, created[0]!);
 
     const rows = await deployment.database.source.query(
-      `SELECT id FROM contacts_v4.contacts UNION ALL SELECT id FROM contacts_v4.contacts_erased`,
+      `SELECT id FROM contacts_v5.contacts UNION ALL SELECT id FROM contacts_v5.contacts_erased`,
     );
     expect(rows.map(({ id }: { id: string }) => id).sort()).toEqual([...stored, ...created].sort());
     for (const server of [frozen, other]) {

@@ -171,7 +171,7 @@ describe('ready', () => {
   it('returns 200 and degraded while a projection fails, commands continue, and it recovers automatically', async () => {
     const { source } = api.database;
     await createContact('ada@example.org');
-    await source.query('ALTER TABLE contacts_v4.contacts RENAME TO hidden');
+    await source.query('ALTER TABLE contacts_v5.contacts RENAME TO hidden');
     const created = await createContact('grace@example.org');
     expect(created.status).toBe(200);
 
@@ -183,7 +183,7 @@ describe('ready', () => {
     // The response is public, so only the log has the reason.
     expect(JSON.stringify(failing.body)).not.toMatch(/relation|exist|hidden/);
 
-    await source.query('ALTER TABLE contacts_v4.hidden RENAME TO contacts');
+    await source.query('ALTER TABLE contacts_v5.hidden RENAME TO contacts');
     const recovered = await until(({ body }) => body.data.status === 'ok');
     for (const { lag, failure } of recovered.body.data.projections) {
       expect([lag, failure]).toEqual([0, null]);

@@ -276,6 +276,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: (own) => own.a('contact'),
     fields: {
       ...ofGroups('read', ({ kind }) => `include=${kind}s`),
+      'include=deliveries': 'broadcast:read',
       'include=notes': 'note:read',
       'include=signatures': 'petition:read',
     },
@@ -293,7 +294,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
       'with all that belongs to it': async (own) => ({
         contactId: (await linked(own, 'tag')).contactIds[0],
-        include: 'tags,lists,notes,signatures,consents',
+        include: 'tags,lists,notes,signatures,deliveries,consents',
       }),
     },
     reasons: { MERGED: (own) => asMerged(own, 'contact.get-contact') },

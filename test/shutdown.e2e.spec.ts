@@ -39,7 +39,7 @@ class Connection {
 
 /** Locks these tables until `release`. */
 async function lock(
-  tables = 'contacts_v4.contacts',
+  tables = 'contacts_v5.contacts',
 ): Promise<{ waiting(): Promise<void>; release(): Promise<void> }> {
   const { source } = deployment.database;
   const holder: QueryRunner = source.createQueryRunner();
@@ -149,7 +149,7 @@ describe('SIGTERM', () => {
   });
 
   longIt('exits although the database does not respond', async () => {
-    const locked = await lock('contacts_v4.contacts, checkpoints');
+    const locked = await lock('contacts_v5.contacts, checkpoints');
     const running = listContacts().catch(() => undefined);
     await locked.waiting();
     const { status } = await server.end('SIGTERM');

@@ -1,29 +1,52 @@
-import { exportWithPersons } from '../contacts/index.js';
+import { isId, malformedCursor, recordSchema, textOrNull } from '#libs/rpc';
+import { includeInContacts } from '../contacts/index.js';
+import { RECIPIENT_STATUSES, type RecipientStatus } from './recipients.js';
 
-/** Broadcasts per query. Each costs one lookup. */
-const PAGE = 500;
+/** What became of a broadcast that was sent to a contact. */
+export type DeliveryRecord = {
+  broadcastId: string;
+  status: RecipientStatus;
+  at: Date | null;
+  detail: string | null;
+  bouncedAt: Date | null;
+  complainedAt: Date | null;
+  unsubscribedAt: Date | null;
+};
 
-type Row = { sending_id: string; delivery: object | null };
+const momentOrNull = { type: ['string', 'null'], format: 'date-time' };
 
-/** Deliveries of broadcasts to a person, oldest first. */
-exportWithPersons('deliveries', async function* (_, { organizationId, contactId }, source) {
-  for (let after: string | null = null; ;) {
-    const rows: Row[] = await source.query<Row[]>(
-      `SELECT s.id AS sending_id, CASE WHEN r.contact_id IS NOT NULL THEN json_build_object(
-         'broadcastId', s.broadcast_id, 'status', r.status, 'at', r.at, 'detail', r.detail, 'bouncedAt', r.bounced_at,
-         'complainedAt', r.complained_at, 'unsubscribedAt', r.unsubscribed_at) END AS delivery
-       FROM (
-         SELECT id, broadcast_id FROM broadcast_sendings
-         WHERE organization_id = $1 AND ($3::uuid IS NULL OR id > $3) ORDER BY id LIMIT ${PAGE}
-       ) s
-       LEFT JOIN LATERAL (
-         SELECT * FROM broadcast_recipients r WHERE r.sending_id = s.id AND r.contact_id = $2
+const deliverySchema = recordSchema({
+  broadcastId: { type: 'string' },
+  status: { type: 'string', enum: [...RECIPIENT_STATUSES], description: 'See broadcast.list-recipients.' },
+  at: { ...momentOrNull, description: 'When the status last changed.' },
+  detail: textOrNull,
+  bouncedAt: momentOrNull,
+  complainedAt: momentOrNull,
+  unsubscribedAt: momentOrNull,
+});
+
+includeInContacts('deliveries', {
+  scope: 'broadcast:read',
+  schema: deliverySchema,
+  page: async ({ reads }, { organizationId, contactId, limit, cursor }) => {
+    if (cursor !== undefined && !isId(cursor)) throw malformedCursor();
+    // Ids of sendings are in the order of their start.
+    const rows = await reads.query<(DeliveryRecord & { sendingId: string })[]>(
+      `SELECT s.id AS "sendingId", s.broadcast_id AS "broadcastId", r.status, r.at, r.detail, r.bounced_at AS "bouncedAt",
+         r.complained_at AS "complainedAt", r.unsubscribed_at AS "unsubscribedAt"
+       FROM broadcast_sendings s
+       JOIN LATERAL (
+         SELECT * FROM broadcast_recipients r WHERE r.sending_id = s.id AND r.contact_id = $2 OFFSET 0
        ) r ON true
-       ORDER BY s.id`,
-      [organizationId, contactId, after],
+       WHERE s.organization_id = $1 AND ($3::uuid IS NULL OR s.id < $3)
+       ORDER BY s.id DESC LIMIT $4`,
+      [organizationId, contactId, cursor ?? null, limit + 1],
     );
-    yield rows.flatMap(({ delivery }) => delivery ?? []);
-    if (rows.length < PAGE) return;
-    after = rows.at(-1)!.sending_id;
-  }
+    const hasMore = rows.length > limit;
+    const page = rows.slice(0, limit);
+    return {
+      records: page.map(({ sendingId: _, ...delivery }) => delivery),
+      pagination: { cursor: hasMore ? page.at(-1)!.sendingId : null, hasMore },
+    };
+  },
 });

@@ -6,6 +6,7 @@ export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
 export { PreviewReaders } from './preview-readers.js';
+export { type DeliveryRecord } from './deliveries.js';
 export { readableSubject } from './readable-subject.js';
 export { BROADCAST_RECIPIENT_DAYS } from './sender.js';
 export { RECIPIENT_DETAILS, type RecipientDetail } from './recipient-details.js';

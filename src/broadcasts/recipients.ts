@@ -8,7 +8,7 @@ import { broadcasts } from './broadcasts.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';
 
 export const RECIPIENT_STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
-type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
+export type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
 
 /**
  * A message that this process has claimed, so that no other sends it. `attempts` counts temporary rejections and lost

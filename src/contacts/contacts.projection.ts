@@ -24,7 +24,7 @@ import {
   NO_DETAILS,
 } from './contact.js';
 import { otherMailbox, phoneKey } from './duplicates/duplicate-keys.js';
-import { withoutCase } from './filters/folded-text.js';
+import { jsonWithoutCase, withoutCase } from './filters/folded-text.js';
 
 /** By which contacts of the same person are found. */
 const KEY_COLUMNS = { phone_key: 'integer', mobile_key: 'integer', mailbox: 'text' } as const;
@@ -86,11 +86,11 @@ const DELETE_ERASED = `
 
 export const contactsProjection: Projection<ContactEvent> = {
   name: 'contacts',
-  version: 4,
+  version: 5,
   erasure: {
     event: 'ContactErased',
     inPlain: true,
-    earlier: { 1: DELETE_ERASED, 2: DELETE_ERASED, 3: DELETE_ERASED },
+    earlier: { 1: DELETE_ERASED, 2: DELETE_ERASED, 3: DELETE_ERASED, 4: DELETE_ERASED },
   },
   appliesBy: [],
   handles: [
@@ -140,7 +140,7 @@ export const contactsProjection: Projection<ContactEvent> = {
       .join('')}
     CREATE INDEX contacts_by_external_id ON contacts USING gin (external_ids) WHERE external_ids IS NOT NULL;
     -- Finds values by @>. The ids of fields in the keys keep organizations apart.
-    CREATE INDEX contacts_by_custom_field ON contacts USING gin (custom_fields jsonb_path_ops)
+    CREATE INDEX contacts_by_custom_field ON contacts USING gin ((${jsonWithoutCase('custom_fields')}) jsonb_path_ops)
       WHERE custom_fields IS NOT NULL;
     CREATE INDEX contacts_unsubscribed ON contacts (organization_id, id) WHERE NOT subscribed;
     ${searchIndexes('contacts', SEARCHED)}

@@ -57,7 +57,7 @@ export { UpdateContact } from './update-contact.js';
 export { type ContactRecord, contactSchema } from './contact-record.js';
 export { mergeWithContacts } from './merge/cascade-merge.js';
 export { exportWithPersons } from './export/person-sources.js';
-export { includeInContacts } from './parts/contact-parts.js';
+export { contactParts, includeInContacts, type PartReads } from './parts/contact-parts.js';
 export { ContactsByIds } from './contacts-by-ids.js';
 export { ExportContacts } from './export-contacts.js';
 export {

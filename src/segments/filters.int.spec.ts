@@ -356,8 +356,9 @@ const SIZE = isLong ? 1_000_000 : 20_000;
 
 describe(`in an organization with ${SIZE.toLocaleString('en')} contacts`, () => {
   const large = newId();
-  const field = newId();
-  const branch = [{ id: field, key: 'branch', name: 'Branch', type: 'NUMBER' as const, options: [] }];
+  const custom = (['NUMBER', 'TEXT'] as const).map((type) => ({
+    ...{ id: newId(), key: type.toLowerCase(), name: type, type, options: [] },
+  }));
   const digits = String(SIZE / 4).length;
   const ids = new Map<string, string>();
 
@@ -368,14 +369,14 @@ describe(`in an organization with ${SIZE.toLocaleString('en')} contacts`, () => 
          first_name, zip, city, region, country, custom_fields)
        SELECT $1, gen_random_uuid(), 1, $2::timestamptz - n * interval '1 min', $2, true, 'p' || n || '@example.org',
          'p' || n || '@example.org', 'Ada', lpad((n % ($3 / 4))::text, $4, '0'), 'City ' || n % ($3 / 100), 'R' || n % ($3 / 100),
-         'C' || n % ($3 / 100), jsonb_build_object($5::text, n % ($3 / 100))
+         'C' || n % ($3 / 100), jsonb_build_object($5::text, n % ($3 / 100), $6::text, 'Group É' || n % ($3 / 100))
        FROM generate_series(1, $3::int) n`,
-      [large, NOW, SIZE, digits, field],
+      [large, NOW, SIZE, digits, ...custom.map(({ id }) => id)],
     );
     await source.query(
       `INSERT INTO ${fields.table} (organization_id, id, created_at, updated_at, version, state, bytes, key)
-       VALUES ($1, $2, now(), now(), 1, '{}', 2, 'branch')`,
-      [large, field],
+       SELECT $1, f.id, now(), now(), 1, '{}', 2, f.key FROM unnest($2::uuid[], $3::text[]) AS f(id, key)`,
+      [large, custom.map(({ id }) => id), custom.map(({ key }) => key)],
     );
     const broadcastId = newId();
     ids.set('received', broadcastId);
@@ -424,7 +425,8 @@ describe(`in an organization with ${SIZE.toLocaleString('en')} contacts`, () => 
     [is('region', 'r7'), 100],
     [is('country', 'c7'), 100],
     [is('zip', `${'0'.repeat(digits - 3)}12`, 'startsWith'), 40],
-    [is('fields.branch', 7), 100],
+    [is('fields.number', 7), 100],
+    [is('fields.text', 'GROUP é7'), 100],
     [{ received: '' }, 100],
     [is('email', 'P77@example.org'), 1],
     [is('subscribed', false), 0],
@@ -441,7 +443,7 @@ describe(`in an organization with ${SIZE.toLocaleString('en')} contacts`, () => 
     );
     const values: unknown[] = [large];
     const bind = (value: unknown) => `$${values.push(value)}`;
-    const sql = filterSql(readFilter(JSON.parse(named), branch), { bind, moment: NOW });
+    const sql = filterSql(readFilter(JSON.parse(named), custom), { bind, moment: NOW });
     const [row] = await database.source.query(
       `EXPLAIN (ANALYZE, FORMAT JSON) SELECT FROM ${TABLE} WHERE organization_id = $1 AND ${sql}`,
       values,

@@ -35,7 +35,7 @@ export const fields: typeof en = {
   createdAt: 'Angelegt',
   noteId: 'Notiz',
   updatedAt: 'Geändert',
-  version: 'Version',
+  version: 'Versionsnummer',
   contactIds: 'Kontakte',
   contacts: 'Namen der Unterzeichnenden enthalten',
   contactVersion: 'Version des Kontakts',

@@ -1,7 +1,13 @@
 import { type Bind } from '#libs/projections';
 import { fields } from '../../fields/index.js';
 import { type FieldCondition } from './filter.js';
-import { containsFolded, equalsFolded, startsWithFolded } from './folded-text.js';
+import {
+  containsFolded,
+  equalsFolded,
+  jsonWithoutCase,
+  spellingsOf,
+  startsWithFolded,
+} from './folded-text.js';
 
 /**
  * SQL: whether a row of the contacts of organization $1 matches a condition on a custom field. Values are JSON, by the id of
@@ -26,14 +32,23 @@ export function customFieldSql(
     typeof wanted === 'number'
       ? `(jsonb_typeof(${json}) = 'number' AND ${json} ${operator} ${bind(JSON.stringify(wanted))}::jsonb)`
       : `(${isText} AND ${ordered} ${operator} ${bind(wanted)})`;
+  /** By the index. Missing fields have no values. */
+  const hasOne = (values: readonly unknown[]) => {
+    const each = bind(values.map((one) => JSON.stringify(one)));
+    return `${jsonWithoutCase('custom_fields')} @> ANY (ARRAY(
+      SELECT jsonb_build_object(coalesce(${id}, ''), one) FROM unnest(${each}::jsonb[]) AS one))`;
+  };
   switch (op) {
     case 'isSet':
       return `${json} IS NOT NULL`;
     case 'is':
-    case 'isNot':
-      if (typeof value !== 'string')
-        return `custom_fields @> jsonb_build_object(coalesce(${id}, ''), ${bind(JSON.stringify(value))}::jsonb)`;
+    case 'isNot': {
+      if (typeof value !== 'string') return hasOne([value]);
+      // A value of CHOICES is a list.
+      const spellings = spellingsOf(value);
+      if (spellings) return hasOne(spellings.flatMap((one) => [one, [one]]));
       return `((${isText} AND ${equalsFolded(text, value, bind)}) OR ${someOption(equalsFolded('o.option', value, bind))})`;
+    }
     case 'contains':
       return `((${isText} AND ${containsFolded(text, value as string, bind)})
         OR ${someOption(equalsFolded('o.option', value as string, bind))})`;

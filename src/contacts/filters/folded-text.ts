@@ -40,11 +40,16 @@ export function withoutCase(column: string): string {
   return `lower(${column} COLLATE "C")`;
 }
 
+/** The same for the texts in a JSON column, whose keys have no capital letters. */
+export function jsonWithoutCase(column: string): string {
+  return `lower(${column}::text COLLATE "C")::jsonb`;
+}
+
 /** SQL: whether the column equals the text. */
 export function equalsFolded(column: string, text: string, bind: Bind): string {
   const folded = fold(text);
-  const spellings = spellingsOf(folded);
-  if (spellings.length > MOST_SPELLINGS) return `${foldedFor(column, folded, bind)} = ${bind(folded)}`;
+  const spellings = spellingsOf(text);
+  if (!spellings) return `${foldedFor(column, folded, bind)} = ${bind(folded)}`;
   return spellings.length === 1
     ? `${withoutCase(column)} = ${bind(folded)}`
     : `${withoutCase(column)} = ANY (${bind(spellings)}::text[])`;
@@ -73,13 +78,13 @@ function foldedFor(column: string, folded: string, bind: Bind): string {
   return `translate(${withoutCase(column)}, ${from}, ${to})`;
 }
 
-/** All texts with A–Z in lower case that fold to this one; more than `MOST_SPELLINGS` are not listed. */
-function spellingsOf(folded: string): string[] {
+/** All texts with A–Z in lower case that equal this one without regard to case. Undefined if they are too many to list. */
+export function spellingsOf(text: string): string[] | undefined {
   let spellings = [''];
-  for (const lower of folded) {
+  for (const lower of fold(text)) {
     const letters = [lower, ...(uppercase.get(lower) ?? [])];
     spellings = letters.flatMap((letter) => spellings.map((before) => before + letter));
-    if (spellings.length > MOST_SPELLINGS) break;
+    if (spellings.length > MOST_SPELLINGS) return undefined;
   }
   return spellings;
 }

@@ -34,6 +34,7 @@ import {
 import { ConsentsOf } from './consents.js';
 import { customColumns, CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
 import { choosing, groupPage, UngroupLink, ungroupPage, unsubscribePage } from './group-page.js';
+import { DeliveriesOf } from './deliveries.js';
 import { BelongingOf } from './groups-of-contact.js';
 import { notePages, NotesOf } from './notes.js';
 
@@ -141,11 +142,12 @@ export const contactPages: PageDefinition[] = [
         found.then((one) => MailsTo(context, one)),
         BelongingOf(context, contactId),
         NotesOf(context, contactId),
+        DeliveriesOf(context, contactId),
         ConsentsOf(context, contactId),
         customFieldsOf(context),
       ]);
     },
-    (context, contact, { mayWrite, link }, [mails, belonging, notes, consents, customFields]) => {
+    (context, contact, { mayWrite, link }, [mails, belonging, notes, deliveries, consents, customFields]) => {
       const { words, person } = context;
       const { edit, erase, merge, exportPerson, fields, subscribed } = words.contacts;
       return html`${Actions(
@@ -171,7 +173,7 @@ export const contactPages: PageDefinition[] = [
         ...belonging,
         { name: words.since, value: dateIn(words, contact.createdAt) },
       ])}
-      ${notes} ${consents}`;
+      ${notes} ${deliveries} ${consents}`;
     },
   ),
   {
