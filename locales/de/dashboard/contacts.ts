@@ -48,7 +48,7 @@ export const contacts: typeof en = {
       button: 'Notiz löschen',
     },
   },
-  deliveries: { title: 'Erhaltene E‑Mails', deleted: 'Gelöschte E‑Mail' },
+  deliveries: { title: 'E‑Mails an diese Person', deleted: 'Gelöschte E‑Mail' },
   externalIdsHint: 'Eine pro Zeile: Name des Systems, Doppelpunkt und ID, zum Beispiel civicrm:123.',
   filters: {
     subscribed: 'Abonniert',

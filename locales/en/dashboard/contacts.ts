@@ -44,7 +44,7 @@ export const contacts = {
       button: 'Delete note',
     },
   },
-  deliveries: { title: 'Emails received', deleted: 'Deleted email' },
+  deliveries: { title: 'Emails to this person', deleted: 'Deleted email' },
   externalIdsHint: 'One per line: the name of the system, a colon and the ID, such as civicrm:123.',
   filters: { subscribed: 'Subscribed', petition: 'Signed petition' },
   adding: {
