@@ -28,7 +28,7 @@ export type NoteEvent =
       personal: Text;
     };
 
-/** The notes of one contact, in the order in which they got there. */
+/** The notes of one contact, in the order in which they were added. */
 export type Notes = { notes: readonly Note[] };
 
 /** Existing notes per contact. Each command reads all of them. */
@@ -121,7 +121,7 @@ export function deleteNote({ notes }: Notes, named: Named): NoteEvent[] {
   return before.isDeleted ? [] : [{ type: 'NoteDeleted', data: named }];
 }
 
-/** What moves notes to the contact `to`. Erased texts cannot be moved. */
+/** The events that move notes to the contact `to`. Erased texts cannot be moved. */
 export function moveNotes(state: Notes, from: string, to: string): NoteEvent[] {
   return existingNotes(state)
     .toReversed()

@@ -30,7 +30,7 @@ export const contacts = {
   notes: {
     title: 'Notes',
     text: 'New note',
-    hint: 'Only your team sees it. If the contact asks for their data, the notes are part of it.',
+    hint: 'Only your team can see it. If the contact requests their data, it includes the notes.',
     add: 'Add note',
     none: 'No notes yet.',
     all: 'All notes',

@@ -1,4 +1,4 @@
-/** Replaces groups of checkboxes with one field that searches and adds, and with chips for what is ticked. The checkboxes are still sent. */
+/** Replaces groups of checkboxes with one field that searches them, and shows the ticked ones as chips. The checkboxes are still sent. */
 
 type Kind = { field: string; object: string; name: string; path: string; isWhole: boolean };
 type Picker = Record<'id' | 'label' | 'hint' | 'none' | 'remove' | 'deleted' | 'search', string> & {
