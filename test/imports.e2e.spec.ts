@@ -384,6 +384,27 @@ describe('an import in progress', () => {
     expect((await client.post('import.cancel-import', { importId })).body.data.status).toBe('CANCELLED');
   });
 
+  it('is continued by another instance if the first one loses it, with each row once and exact counts', async () => {
+    const importId = await begun();
+    // As after a crash: the first instance can store nothing more, also if it is still running.
+    const [, taken] = await api.database.source.query(
+      `UPDATE contact_imports SET lease = gen_random_uuid(), lease_expires_at = '-infinity' WHERE id = $1 AND status = 'RUNNING'`,
+      [importId],
+    );
+    expect(taken).toBe(1);
+    const done = await ended(importId);
+    expect([done.status, ...counts(done)]).toEqual(['DONE', PEOPLE, PEOPLE, 0, 0, 0]);
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(PEOPLE);
+    const lines = (await linesOf('import.get-import-rows', importId)).map(({ line }) => line);
+    expect([lines.length, new Set(lines).size]).toEqual([PEOPLE, PEOPLE]);
+    const [{ attempts }] = await api.database.source.query(
+      'SELECT attempts FROM contact_imports WHERE id = $1',
+      [importId],
+    );
+    expect(attempts).toBeGreaterThan(1);
+  });
+
   it('of the dashboard stops when its user leaves the team', async () => {
     const address = 'leaving@example.org';
     const editor = await signedIn(api, client, 'EDITOR', address);
