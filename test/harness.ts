@@ -412,7 +412,8 @@ export class Api extends Product {
     this.instances[0]!.workers.start();
   }
 
-  async stop(): Promise<void> {
+  /** @param areForged whether the test appends erasures by itself, which destroy no key. */
+  async stop({ areForged = false } = {}): Promise<void> {
     for (const { app, runtime, life, workers } of this.instances) {
       await life.drain();
       await workers.stop();
@@ -420,7 +421,8 @@ export class Api extends Product {
       await runtime.projections.stop();
       await runtime.close();
     }
-    const [unexplained, unfinished] = [await this.unexplainedErasures(), await this.unfinishedErasures()];
+    const unexplained = await this.unexplainedErasures();
+    const unfinished = areForged ? [] : await this.unfinishedErasures();
     await this.database.drop();
     expect([unexplained, unfinished]).toEqual([[], []]);
     // Fails even if the test ignored the response.

@@ -46,7 +46,7 @@ beforeAll(async () => {
   later = new EventStore(source, store.keyring, Object.fromEntries(shapes) satisfies Upcasters);
   other = new Fixture(api, await api.organization());
 });
-afterAll(() => api.stop());
+afterAll(() => api.stop({ areForged: true }));
 
 /** Streams that exist once per organization or are created rarely. Each test of these needs a new organization. */
 const ONE_EACH = [
