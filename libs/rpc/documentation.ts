@@ -53,6 +53,7 @@ export function listedSchema(schema: FieldSchema): FieldSchema {
 }
 
 export const timestamp: FieldSchema = { type: 'string', format: 'date-time' };
+export const timestampOrNull: FieldSchema = { type: ['string', 'null'], format: 'date-time' };
 export const textOrNull: FieldSchema = { type: ['string', 'null'] };
 /** The actor that caused an event. */
 export const actorSchema = recordSchema({

@@ -13,6 +13,7 @@ export {
   inputSchema,
   sharedSchemas,
   textOrNull,
+  timestampOrNull,
   timestamp,
 } from './documentation.js';
 export { Documented, documentRoutes } from './documented.js';

@@ -1,8 +1,6 @@
-import { currentScope, recordSchema, scopeSchema, timestamp } from '#libs/rpc';
+import { currentScope, recordSchema, scopeSchema, timestamp, timestampOrNull } from '#libs/rpc';
 import { type RecordRow, replayable } from '#libs/projections';
 import { apiKey, type ApiKey, DEFAULT_RATE_LIMIT, knownApiKey } from './api-key.js';
-
-const timestampOrNull = { type: ['string', 'null'], format: 'date-time' };
 
 export const apiKeySchema = recordSchema({
   id: { type: 'string' },

@@ -1,4 +1,4 @@
-import { isId, malformedCursor, recordSchema, textOrNull } from '#libs/rpc';
+import { isId, malformedCursor, recordSchema, textOrNull, timestampOrNull } from '#libs/rpc';
 import { includeInContacts } from '../contacts/index.js';
 import { RECIPIENT_STATUSES, type RecipientStatus } from './recipients.js';
 
@@ -13,16 +13,14 @@ export type DeliveryRecord = {
   unsubscribedAt: Date | null;
 };
 
-const momentOrNull = { type: ['string', 'null'], format: 'date-time' };
-
 const deliverySchema = recordSchema({
   broadcastId: { type: 'string' },
   status: { type: 'string', enum: [...RECIPIENT_STATUSES], description: 'See broadcast.list-recipients.' },
-  at: { ...momentOrNull, description: 'When the status last changed.' },
+  at: { ...timestampOrNull, description: 'When the status last changed.' },
   detail: textOrNull,
-  bouncedAt: momentOrNull,
-  complainedAt: momentOrNull,
-  unsubscribedAt: momentOrNull,
+  bouncedAt: timestampOrNull,
+  complainedAt: timestampOrNull,
+  unsubscribedAt: timestampOrNull,
 });
 
 includeInContacts('deliveries', {

@@ -26,7 +26,7 @@ import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from
   name: 'contact.get-contact',
   summary: 'Retrieve a contact',
   description:
-    'Send exactly one of `contactId`, `externalId` and `email`. With `include`, the response also contains what belongs to the contact. To list the rest, use tag.list-tags, ' +
+    'Send exactly one of `contactId`, `externalId` and `email`. With `include`, the response also contains related records, such as tags. To list the rest, use tag.list-tags, ' +
     'list.list-lists, note.list-notes, petition.list-signatures or contact.list-consents with `contactId`.',
   exactlyOne: ['contactId', 'externalId', 'email'],
   answers: {

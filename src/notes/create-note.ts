@@ -11,9 +11,8 @@ export const LONGEST_NOTE = 5_000;
   name: 'note.create-note',
   summary: 'Create a note',
   description:
-    'Notes are what your team writes about a contact, such as “Called, wants to help at the stall”. The contact never sees them ' +
-    'on a page or in an email, but they are part of `contact.export-person`, which you send to people who ask for their ' +
-    'data. Sending the same body again returns the first note, as long as it exists with that text. To create an identical ' +
+    'Your team keeps notes about a contact, such as “Called, wants to help at the stall”. No page or email shows them to the ' +
+    'contact, but `contact.export-person` contains them, because people can request their data. Sending the same body again returns the first note, as long as it exists with that text. To create an identical ' +
     'one, send an `Idempotency-Key`.',
   answers: noteIdSchema,
   reasons: ['MERGED', 'NOTE_LIMIT_REACHED'],

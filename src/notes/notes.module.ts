@@ -7,7 +7,7 @@ import { reasons } from './reasons.js';
 
 @ProductModule({
   operations,
-  services: { note: 'What a team writes about a contact.' },
+  services: { note: 'Notes that your team keeps about a contact.' },
   reasons,
   streams: [contactNotes],
   imports: [ContactsModule],

@@ -1,16 +1,14 @@
 import { Resource } from '#libs/resources';
-import { recordSchema, resourceSchema, textOrNull } from '#libs/rpc';
+import { recordSchema, resourceSchema, textOrNull, timestampOrNull } from '#libs/rpc';
 import { invalidation } from './invalidation.js';
-
-const momentOrNull = { type: ['string', 'null'], format: 'date-time' };
 
 export const invalidationSchema = resourceSchema({
   petitionId: { type: 'string' },
   status: { type: 'string', enum: ['INVALIDATING', 'INVALIDATED', 'RESTORING', 'RESTORED'] },
   condition: {
     ...recordSchema({
-      createdAfter: momentOrNull,
-      createdBefore: momentOrNull,
+      createdAfter: timestampOrNull,
+      createdBefore: timestampOrNull,
       emailDomain: textOrNull,
       clientAddress: textOrNull,
       suspicion: textOrNull,

@@ -28,8 +28,8 @@ import { MergedLinks } from './merged-links.js';
   object: 'contact',
   summary: 'Merge contacts of the same person',
   description:
-    'Merges the contacts in `otherIds` into the contact `contactId`, and returns that contact. It gets their lists, tags, ' +
-    'notes, signatures and consents, and their details fill its empty fields. If several of them signed the same petition, ' +
+    'Merges the contacts in `otherIds` into the contact `contactId`, and returns that contact. Their lists, tags, notes, signatures and consents move ' +
+    'to it, and their details fill its empty fields. If several of them signed the same petition, ' +
     'only one signature is kept. If one of them unsubscribed, or opted out of email at one of the addresses, the merged ' +
     'contact is unsubscribed. The merged contacts are then deleted. Requests with their ids return 404 with the reason ' +
     '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact contains all their details.',

@@ -1,5 +1,5 @@
 import { type Actor } from '#libs/event-store';
-import { type ErrorCode, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { type ErrorCode, recordSchema, textOrNull, timestamp, timestampOrNull } from '#libs/rpc';
 import { type ImportPlan } from './import-plan.js';
 
 const STATUSES = ['QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED'] as const;
@@ -108,7 +108,6 @@ export function importRecordOf({ plan, result, ...stored }: StoredImport) {
 }
 
 const count = { type: 'integer' };
-const timestampOrNull = { ...timestamp, type: ['string', 'null'] };
 
 export const importSchema = recordSchema({
   id: { type: 'string' },
