@@ -3,31 +3,34 @@ import { DatabaseMonitor } from '#libs/operations';
 import { METRICS } from '../src/server/index.js';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 import { eventually } from './processes.js';
-import { longIt, someOf } from './length.js';
+import { longDescribe, someOf } from './length.js';
 
 let api: Api;
 let gate: DatabaseGate;
 let origin: string;
 const HEALTH_TOKEN = 'a-token-of-the-operator';
 
-beforeEach(async () => {
-  api = await Api.start({ instances: 0, environment: { HEALTH_TOKEN } });
-  gate = await DatabaseGate.before(api.database.url);
-  ({ origin } = await api.addInstance({ DATABASE_URL: gate.url }));
-});
-afterEach(async () => {
-  gate.open();
-  await api.stop();
-  gate.stop();
-});
+/** @param before and after: of each test if it stops parts of the instance. */
+function hasInstance(before: typeof beforeAll, after: typeof afterAll): void {
+  before(async () => {
+    api = await Api.start({ instances: 0, environment: { HEALTH_TOKEN } });
+    gate = await DatabaseGate.before(api.database.url);
+    ({ origin } = await api.addInstance({ DATABASE_URL: gate.url }));
+  });
+  after(async () => {
+    gate.open();
+    await api.stop();
+    gate.stop();
+  });
+}
 
-function ask(question: 'live' | 'ready', token: string | undefined = HEALTH_TOKEN): Promise<Answer> {
-  return new Client(origin, '', token).request('GET', `/health/${question}`);
+function ask(token: string | undefined = HEALTH_TOKEN): Promise<Answer> {
+  return new Client(origin, '', token).request('GET', '/health/ready');
 }
 
 async function until(good: (answer: Answer) => boolean): Promise<Answer> {
   for (;;) {
-    const answer = await ask('ready');
+    const answer = await ask();
     if (good(answer)) return answer;
     await sleep(100);
   }
@@ -38,19 +41,10 @@ async function createContact(email: string): Promise<Answer> {
   return client.post('contact.create-contact', { organizationId: client.organizationId, email });
 }
 
-describe('live', () => {
-  it('returns 200 without a key, even while the database is unreachable', async () => {
-    const expected = { data: { status: 'ok' }, object: 'health' };
-    const before = await ask('live');
-    expect([before.status, before.body]).toEqual([200, expected]);
-    gate.shut();
-    const after = await ask('live');
-    expect([after.status, after.body]).toEqual([200, expected]);
-  });
-});
+describe('live and ready', () => {
+  hasInstance(beforeAll, afterAll);
 
-describe('ready', () => {
-  it('returns 200 with the database, Redis and every projection', async () => {
+  it('ready returns 200 with the database, Redis and every projection', async () => {
     await createContact('ada@example.org');
     const { status, body } = await until(({ body }) =>
       body.data.projections.every(({ lag }: { lag: number }) => lag === 0),
@@ -82,7 +76,7 @@ describe('ready', () => {
     });
   });
 
-  it('shows projections and positions only with the token', async () => {
+  it('ready shows projections and positions only with the token', async () => {
     const stranger = new Client(origin, '', undefined);
     const headers: Record<string, string>[] = [
       {},
@@ -101,74 +95,7 @@ describe('ready', () => {
     expect(body.data).not.toHaveProperty('sealing');
   });
 
-  longIt('stays 200 and degraded during an incident of a second, and the metric agrees', async () => {
-    await until(({ status }) => status === 200);
-    const watch = api.instances[0]!.app.get(DatabaseMonitor);
-    gate.shut();
-    await eventually(() => expect(watch.problem).toBeDefined());
-    const isReady = METRICS.find(({ name }) => name === 'advocacy_ready')!;
-    const metric = () => isReady.read({ watch } as never, { answered: false })[0]!.value;
-    expect([(await ask('ready')).status, metric()]).toEqual([200, 1]);
-    await until(({ status }) => status === 503);
-    expect(metric()).toBe(0);
-    gate.open();
-    await until(({ status }) => status === 200);
-    expect(metric()).toBe(1);
-  });
-
-  it('cached site pages are served while the database is unreachable', async () => {
-    const client = await api.organization();
-    const slug = 'friends-of-the-river';
-    expect((await client.post('organization.update-organization', { slug })).status).toBe(200);
-    const page = async () => {
-      const answer = await fetch(`${origin}/${slug}`);
-      return [answer.status, await answer.text()];
-    };
-    const before = await page();
-    expect(before[0]).toBe(200);
-    gate.shut();
-    await until(({ status }) => status === 503);
-    expect(await page()).toEqual(before);
-  });
-
-  longIt(
-    'checks the database at most once per second for any number of requests, even while it fails',
-    async () => {
-      const { runtime } = api.instances[0]!;
-      let checks = 0;
-      const status = runtime.projections.status.bind(runtime.projections);
-      await runtime.projections.stop();
-      runtime.projections.status = () => {
-        checks += 1;
-        return status();
-      };
-      /** Sends parallel requests until the database was checked this many more times. */
-      const flood = async (times: number) => {
-        const before = checks;
-        const started = performance.now();
-        const statuses = new Set<number>();
-        while (checks - before < times) {
-          const answers = await Promise.all(Array.from({ length: 50 }, () => ask('ready')));
-          for (const { status } of answers) statuses.add(status);
-          // The pause only saves CPU: a check per request would still exceed the limit many times.
-          await sleep(100);
-        }
-        // A busy machine checks less often.
-        const seconds = (performance.now() - started) / 1_000;
-        expect(checks - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
-        return [...statuses];
-      };
-      const probes = jest.spyOn(runtime.store.appends, 'probe');
-      expect(await flood(1)).toEqual([200]);
-      gate.shut();
-      // Waits until the monitor also probes appends.
-      await eventually(() => expect(probes).toHaveBeenCalled());
-      await until(({ status }) => status === 503);
-      expect(await flood(2)).toEqual([503]);
-    },
-  );
-
-  it('returns 200 and degraded while a projection fails, commands continue, and it recovers automatically', async () => {
+  it('ready returns 200 and degraded while a projection fails, commands continue, and it recovers automatically', async () => {
     const { source } = api.database;
     await createContact('ada@example.org');
     await source.query('ALTER TABLE contacts_v5.contacts RENAME TO hidden');
@@ -190,7 +117,89 @@ describe('ready', () => {
     }
   });
 
-  longIt('returns 200 and degraded while an organization’s history does not match its seals', async () => {
+  it('ready shows how far a projection is behind', async () => {
+    const { source } = api.database;
+    const created = await createContact('ada@example.org');
+    expect(created.status).toBe(200);
+    const holder = source.createQueryRunner();
+    await holder.startTransaction();
+    await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
+    const [{ position }] = await holder.query(
+      `SELECT position::int FROM checkpoints WHERE projection = 'contacts' FOR UPDATE`,
+    );
+    const waiting = createContact('grace@example.org');
+    const find = (projections: any[]) => projections.find(({ name }) => name === 'contacts');
+    const behind = await until(({ body }) => find(body.data.projections).lag > 0);
+    expect(find(behind.body.data.projections).position).toBe(position);
+    await holder.rollbackTransaction();
+    await holder.release();
+    expect((await waiting).status).toBe(200);
+    const after = await until(({ body }) => find(body.data.projections).lag === 0);
+    expect(find(after.body.data.projections).position).toBeGreaterThan(position);
+  });
+
+  it.each(
+    someOf<[string, () => void]>([
+      ['is unreachable', () => gate.shut()],
+      ['does not respond', () => gate.silence()],
+    ]),
+  )(
+    'ready returns 503 while the database %s, and then recovers automatically; live and cached pages of the site return 200',
+    async (_, fail) => {
+      const client = await api.organization();
+      const slug = `friends-${client.organizationId}`;
+      expect((await client.post('organization.update-organization', { slug })).status).toBe(200);
+      const page = async () => {
+        const answer = await fetch(`${origin}/${slug}`);
+        return [answer.status, await answer.text()];
+      };
+      // Without a key.
+      const live = async () => {
+        const answer = await fetch(`${origin}/health/live`);
+        return [answer.status, await answer.json()];
+      };
+      const alive = [200, { data: { status: 'ok' }, object: 'health' }];
+      expect(await live()).toEqual(alive);
+      const before = await page();
+      expect(before[0]).toBe(200);
+      expect((await ask()).status).toBe(200);
+      fail();
+      const { status, body, headers } = await until((answer) => answer.status !== 200);
+      expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+      expect(body.error).toEqual({
+        code: 'SERVICE_UNAVAILABLE',
+        reason: 'DATABASE_UNREACHABLE',
+        message: 'The database does not respond.',
+        docs: `${origin}/errors/SERVICE_UNAVAILABLE#DATABASE_UNREACHABLE`,
+        requestId: headers.get('x-request-id'),
+      });
+      expect(await live()).toEqual(alive);
+      expect(await page()).toEqual(before);
+      gate.open();
+      await until(({ status, body }) => status === 200 && body.data.status === 'ok');
+    },
+  );
+});
+
+longDescribe('with an instance of its own', () => {
+  hasInstance(beforeEach, afterEach);
+
+  it('ready stays 200 and degraded during an incident of a second, and the metric agrees', async () => {
+    await until(({ status }) => status === 200);
+    const watch = api.instances[0]!.app.get(DatabaseMonitor);
+    gate.shut();
+    await eventually(() => expect(watch.problem).toBeDefined());
+    const isReady = METRICS.find(({ name }) => name === 'advocacy_ready')!;
+    const metric = () => isReady.read({ watch } as never, { answered: false })[0]!.value;
+    expect([(await ask()).status, metric()]).toEqual([200, 1]);
+    await until(({ status }) => status === 503);
+    expect(metric()).toBe(0);
+    gate.open();
+    await until(({ status }) => status === 200);
+    expect(metric()).toBe(1);
+  });
+
+  it('ready returns 200 and degraded while an organization’s history does not match its seals', async () => {
     const { source } = api.database;
     const { sealer, store } = api.instances[0]!.runtime;
     sealer.start(store.pulse);
@@ -216,44 +225,37 @@ describe('ready', () => {
     }
   });
 
-  it('shows how far a projection is behind', async () => {
-    const { source } = api.database;
-    const created = await createContact('ada@example.org');
-    expect(created.status).toBe(200);
-    const before = (await ask('ready')).body.data.projections;
-    const holder = source.createQueryRunner();
-    await holder.startTransaction();
-    await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-    await holder.query(`SELECT FROM checkpoints WHERE projection = 'contacts' FOR UPDATE`);
-    const waiting = createContact('grace@example.org');
-    const find = (projections: any[]) => projections.find(({ name }) => name === 'contacts');
-    const behind = await until(({ body }) => find(body.data.projections).lag > 0);
-    expect(find(behind.body.data.projections).position).toBe(find(before).position);
-    await holder.rollbackTransaction();
-    await holder.release();
-    expect((await waiting).status).toBe(200);
-    const after = await until(({ body }) => find(body.data.projections).lag === 0);
-    expect(find(after.body.data.projections).position).toBeGreaterThan(find(before).position);
-  });
-
-  it.each(
-    someOf<[string, () => void]>([
-      ['is unreachable', () => gate.shut()],
-      ['does not respond', () => gate.silence()],
-    ]),
-  )('returns 503 while the database %s, and then recovers automatically', async (_, fail) => {
-    expect((await ask('ready')).status).toBe(200);
-    fail();
-    const { status, body, headers } = await until((answer) => answer.status !== 200);
-    expect([status, body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
-    expect(body.error).toEqual({
-      code: 'SERVICE_UNAVAILABLE',
-      reason: 'DATABASE_UNREACHABLE',
-      message: 'The database does not respond.',
-      docs: `${origin}/errors/SERVICE_UNAVAILABLE#DATABASE_UNREACHABLE`,
-      requestId: headers.get('x-request-id'),
-    });
-    gate.open();
-    await until(({ status, body }) => status === 200 && body.data.status === 'ok');
+  it('checks the database at most once per second for any number of requests, even while it fails', async () => {
+    const { runtime } = api.instances[0]!;
+    let checks = 0;
+    const status = runtime.projections.status.bind(runtime.projections);
+    await runtime.projections.stop();
+    runtime.projections.status = () => {
+      checks += 1;
+      return status();
+    };
+    /** Sends parallel requests until the database was checked this many more times. */
+    const flood = async (times: number) => {
+      const before = checks;
+      const started = performance.now();
+      const statuses = new Set<number>();
+      while (checks - before < times) {
+        const answers = await Promise.all(Array.from({ length: 50 }, () => ask()));
+        for (const { status } of answers) statuses.add(status);
+        // The pause only saves CPU: a check per request would still exceed the limit many times.
+        await sleep(100);
+      }
+      // A busy machine checks less often.
+      const seconds = (performance.now() - started) / 1_000;
+      expect(checks - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
+      return [...statuses];
+    };
+    const probes = jest.spyOn(runtime.store.appends, 'probe');
+    expect(await flood(1)).toEqual([200]);
+    gate.shut();
+    // Waits until the monitor also probes appends.
+    await eventually(() => expect(probes).toHaveBeenCalled());
+    await until(({ status }) => status === 503);
+    expect(await flood(2)).toEqual([503]);
   });
 });
