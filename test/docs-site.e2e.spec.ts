@@ -7,37 +7,39 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Browser, type Window } from './browser.js';
+import { createDemo, welcome } from '../src/demo/index.js';
+import { Api } from './harness.js';
 import { isLong, someOf } from './length.js';
-import { createDirectory, eventually, ServerProcess } from './processes.js';
+import { eventually } from './processes.js';
 
 type Item = { name: string; request: { method: string; url: { raw: string }; body?: { raw?: string } } };
 
 const root = join(__dirname, '..');
 const collection = JSON.parse(readFileSync(join(root, 'docs/reference/postman.json'), 'utf8'));
 const items: Item[] = collection.item.flatMap(({ item }: { item: Item[] }) => item);
-/** All operations in `npm run test:long`, and otherwise those of four services. */
-const tried = isLong ? items : items.filter(({ name }) => /^(list|post)\./.test(name));
+/** All operations in `npm run test:long`, and otherwise those of a service. */
+const tried = isLong ? items : items.filter(({ name }) => name.startsWith('list.'));
 const run = promisify(execFile);
 
-let directory: Awaited<ReturnType<typeof createDirectory>>;
-let server: ServerProcess;
+let api: Api;
 let browser: Browser;
 let window: Window;
-let welcome: string;
+/** The link to the documentation that a first start prints. */
+let printed: string;
 beforeAll(async () => {
-  directory = await createDirectory();
-  [server, browser] = await Promise.all([ServerProcess.start({ DATA_DIR: directory.path }), Browser.start()]);
-  await eventually(() => expect(server.stdout).toMatch(/^curl /m));
-  welcome = /documentation +(\S+)/.exec(server.stdout)![1]!;
+  [api, browser] = await Promise.all([Api.start(), Browser.start()]);
+  api.startWorkers();
+  const { app, runtime } = api.instances[0]!;
+  const demo = await createDemo(app, runtime);
+  printed = /documentation +(\S+)/.exec(welcome(api.origin, demo!))![1]!;
 });
 afterAll(async () => {
   await browser.stop();
-  await server.end('SIGTERM');
-  await directory.remove();
+  await api.stop();
 });
 afterEach(() => browser.closeWindows());
 
-const get = (path: string) => fetch(`${server.origin}${path}`);
+const get = (path: string) => fetch(`${api.origin}${path}`);
 const textOf = async (path: string) => (await get(path)).text();
 
 /** What a new demo has no record for, or none in the state that the operation needs, and the response. */
@@ -61,15 +63,15 @@ function placeOf({ name }: Item): number {
 it('operations are called with one click, with the key that the first start printed', async () => {
   window = await browser.open();
   const { page } = window;
-  await page.goto(welcome);
-  expect(page.url()).toBe(`${new URL(welcome).origin}/docs`);
-  await page.goto(`${new URL(welcome).origin}/docs/api-key.revoke-api-key`);
+  await page.goto(printed);
+  expect(page.url()).toBe(`${new URL(printed).origin}/docs`);
+  await page.goto(`${new URL(printed).origin}/docs/api-key.revoke-api-key`);
   await page.getByRole('button', { name: 'Send' }).click();
   // The key of the page itself is not offered.
   await page.getByText('no record for: apiKeyId').waitFor();
   const failed: [string, string][] = [];
   for (const item of tried.toSorted((one, other) => placeOf(one) - placeOf(other))) {
-    await page.goto(`${new URL(welcome).origin}/docs/${item.name}`);
+    await page.goto(`${new URL(printed).origin}/docs/${item.name}`);
     await page.getByRole('button', { name: 'Send' }).click();
     await page.locator('.try [role=status] pre').waitFor();
     const answer = (await page.locator('.try [role=status]').textContent())!.replaceAll(/\s+/g, ' ');
@@ -167,7 +169,7 @@ it('every link of every page leads to a page and an anchor, and no page is large
   const missing: string[] = [];
   for (let path = open.pop(); path !== undefined; path = open.pop()) {
     if (pages.has(path)) continue;
-    const response = await fetch(`${server.origin}${path}`, { headers: { 'Accept-Encoding': 'br' } });
+    const response = await fetch(`${api.origin}${path}`, { headers: { 'Accept-Encoding': 'br' } });
     const text = await response.text();
     pages.set(path, text);
     if (response.status !== 200) missing.push(path);
@@ -185,12 +187,12 @@ it('every link of every page leads to a page and an anchor, and no page is large
 it('browsers keep what has not changed, pictures too, and get a page for an address that does not exist', async () => {
   for (const path of ['/docs', '/docs/contact.create-contact', '/docs/try.js', '/docs/internals/house.svg']) {
     const { headers } = await get(path);
-    const again = await fetch(`${server.origin}${path}`, {
+    const again = await fetch(`${api.origin}${path}`, {
       headers: { 'If-None-Match': headers.get('etag') ?? '', 'Cache-Control': 'max-age=0' },
     });
     expect([path, again.status, headers.get('cache-control')]).toEqual([path, 304, 'no-cache']);
   }
-  const missing = await fetch(`${server.origin}/docs/guides/nothing`, { headers: { Accept: 'text/html' } });
+  const missing = await fetch(`${api.origin}/docs/guides/nothing`, { headers: { Accept: 'text/html' } });
   expect([missing.status, await missing.text()]).toEqual([404, expect.stringContaining('Page not found')]);
   expect(await (await get('/docs/guides/nothing')).text()).toContain('"NOT_FOUND"');
 });
@@ -198,8 +200,8 @@ it('browsers keep what has not changed, pictures too, and get a page for an addr
 it('ids of another organization take the place of those that the previous key found', async () => {
   window = await browser.open();
   const { page } = window;
-  await page.goto(welcome);
-  await page.goto(`${new URL(welcome).origin}/docs/list.update-list`);
+  await page.goto(printed);
+  await page.goto(`${new URL(printed).origin}/docs/list.update-list`);
   const fields = page.locator('#fields');
   await eventually(async () => expect(await fields.inputValue()).toMatch(/"listId": "[0-9a-f-]{36}"/));
   const found = await fields.inputValue();
@@ -229,10 +231,10 @@ it.each(
   async (path) => {
     for (const isDark of [false, true]) {
       window = await browser.open({ width: 360, height: 740, isDark });
-      await window.page.goto(`${server.origin}${path}`);
+      await window.page.goto(`${api.origin}${path}`);
       expect(await window.isTooWide()).toBe(false);
       expect(await window.findings()).toEqual([]);
-      window.requireQuiet(server.origin);
+      window.requireQuiet(api.origin);
     }
   },
 );
