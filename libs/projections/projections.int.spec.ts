@@ -239,7 +239,9 @@ it('moves the checkpoint of a projection that handles none of the new events wit
   const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
   const store = new EventStore(source, database.store.keyring);
   const idle: Projection = { ...counting('idle'), handles: ['Elsewhere'] };
-  const projections = new Projections(source, store, [counting('concerned'), idle], silent);
+  // Status is read after work, and with each heartbeat.
+  const options = { heartbeatMs: 200 };
+  const projections = new Projections(source, store, [counting('concerned'), idle], silent, options);
   try {
     await projections.start();
     proxy.forget();
