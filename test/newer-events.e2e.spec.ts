@@ -23,7 +23,7 @@ import { csv, Fixture } from './fixture.js';
 import { Api, Client, differencesIn } from './harness.js';
 import { type Made, RECORD_KINDS, requestsFor, type RecordKind } from './record-kinds.js';
 import { verifyTwice } from './verifiers.js';
-import { someOf } from './length.js';
+import { isLong, longIt, someOf } from './length.js';
 
 /**
  * Events of a later version, written by an event store into streams of every type: of an unknown type, and of every type in an
@@ -78,7 +78,8 @@ async function append(
   const writes = [{ streamType, streamId, expectedVersion, events: [event].flat() }];
   const result = await store.append({ organizationId, metadata, writes });
   expect(result.status).toBe('appended');
-  await api.instances[0]!.runtime.projections.catchUp(await later.lastPosition());
+  const { events } = streams.find((one) => one.streamType === streamType)!;
+  await api.instances[0]!.runtime.projections.catchUp(await later.lastPosition(), Object.keys(events));
 }
 
 /** Expects that a command on the record is rejected with this reason. */
@@ -168,10 +169,15 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       await expectRefused(kind, made, 'NEWER_VERSION');
     });
 
-    it('afterwards a record in another organization can be created and shown', async () => {
-      const made = await kind.make(other);
-      expect((await kind.show(other, made)).status).toBe(200);
-    });
+    // The last test compares all projections, so `npm test` creates one record for several streams.
+    const isTried = isLong || ['contact', 'petition', 'api-key'].includes(streamType);
+    (isTried ? it : longIt)(
+      'afterwards a record in another organization can be created and shown',
+      async () => {
+        const made = await kind.make(other);
+        expect((await kind.show(other, made)).status).toBe(200);
+      },
+    );
   },
 );
 
