@@ -11,19 +11,15 @@ if (findChromium() === undefined) console.log('Chromium is not installed: not ev
 
 /** One page of each shape. `npm test` only opens these; `dashboard-roles` reads the HTML of all. */
 const SHAPES: Record<string, string> = {
-  figures: '',
   list: 'contacts',
   record: 'contacts/:contact',
   form: 'petitions/new',
-  'form with a file': 'contacts/import',
   confirmation: 'petitions/:petition/delete',
   'form of many choices': 'keys/new',
   'wide table': 'contacts/import/:import',
   'record with figures': 'petitions/:petition',
   letter: 'broadcasts/:broadcast/preview',
-  event: 'history/events/:event',
   verification: 'history/verify',
-  'page with live updates': 'workings',
 };
 const isExamined = (path: string) => isLong || Object.values(SHAPES).includes(path);
 

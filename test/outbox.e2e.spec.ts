@@ -8,7 +8,7 @@ import { PAGE_SIZE } from '../src/dashboard/index.js';
 import { Browser, findChromium, type Look } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { Api, type Client, NOBODY } from './harness.js';
-import { longIt, someOf } from './length.js';
+import { isLong, longIt, someOf } from './length.js';
 import { invitationTo, signedIn, Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually } from './processes.js';
@@ -320,8 +320,9 @@ describe('with background workers', () => {
   )('is accessible, %s', async (_, look, words) => {
     const window = await browser.open(look);
     const { page } = window;
-    const requireGood = async () => {
-      expect([page.url(), await window.findings()]).toEqual([page.url(), []]);
+    /** @param isOfOwnShape whether no other page that `npm test` examines looks like it. */
+    const requireGood = async (isOfOwnShape = false) => {
+      if (isLong || isOfOwnShape) expect([page.url(), await window.findings()]).toEqual([page.url(), []]);
       expect([page.url(), await window.isTooWide()]).toEqual([page.url(), false]);
     };
     await page.goto(`${api.origin}/dashboard/sign-in`);
@@ -329,7 +330,7 @@ describe('with background workers', () => {
     await window.type(page.getByLabel(words.email), newAddress());
     await window.press(words.signIn.button);
     expect(await page.locator('h1').innerText()).toBe(words.written.title);
-    await requireGood();
+    await requireGood(true);
     await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', newAddress())));
     await window.press(words.invitation.button);
     await page.goto(api.origin + outbox());
@@ -339,7 +340,7 @@ describe('with background workers', () => {
     await page.reload();
     await requireGood();
     await window.follow('Wir haben gewonnen');
-    await requireGood();
+    await requireGood(true);
     const frame = page.frameLocator('iframe');
     expect(await frame.getByText('We won').innerText()).toBe('We won');
     window.requireQuiet(api.origin);

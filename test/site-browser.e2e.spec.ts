@@ -124,7 +124,7 @@ withChromium('in Chromium', () => {
       expect([path, bytes < 50 * 1_024]).toEqual([path, true]);
     }
     await tab.goto(`${origin}${page.path}/paper`);
-    for (const format of ['A4', 'Letter']) {
+    for (const format of someOf(['A4', 'Letter'])) {
       const pdf = (await tab.pdf({ format })).toString('latin1');
       expect([format, pdf.match(/\/Type\s*\/Page\b/g)]).toEqual([format, [expect.any(String)]]);
     }
@@ -133,11 +133,16 @@ withChromium('in Chromium', () => {
     other.requireQuiet(origin);
   });
 
+  // The lowest window, and a phone.
   const sizes = [
     { width: 1_280, height: 720 },
-    { width: 1_366, height: 768 },
-    { width: 1_440, height: 900 },
     { width: 360, height: 740 },
+    ...(isLong
+      ? [
+          { width: 1_366, height: 768 },
+          { width: 1_440, height: 900 },
+        ]
+      : []),
   ];
 
   // German and French have the longest words.
@@ -225,8 +230,13 @@ withChromium('in Chromium', () => {
       const { page: tab } = window;
       await tab.goto(`${origin}${page.path}?source=share`);
       const before = await tab.locator('.count [data-signatures]').textContent();
-      // axe-core needs scripts. Without them the page is the same.
-      const look = async () => expect(javaScript ? await window.findings() : []).toEqual([]);
+      /**
+       * axe-core needs scripts. Without them the page is the same.
+       *
+       * @param isOfOwnShape whether no other page that `npm test` examines looks like it.
+       */
+      const look = async (isOfOwnShape = false) =>
+        expect(javaScript && (isLong || isOfOwnShape) ? await window.findings() : []).toEqual([]);
       const press = async (name: string, text = '') => {
         await window.tabTo(name);
         await tab.keyboard.type(text);
@@ -247,7 +257,7 @@ withChromium('in Chromium', () => {
       await window.tabTo('Sign now');
       await tab.keyboard.press('Enter');
       await tab.locator('h2', { hasText: `Did you mean ${email}?` }).waitFor();
-      await look();
+      await look(true);
       await window.tabTo(`Use ${email}`);
       await tab.keyboard.press('Enter');
       await tab.locator('h1', { hasText: 'Check your email' }).waitFor();
@@ -259,7 +269,7 @@ withChromium('in Chromium', () => {
       const link = await people.linkTo(email);
       await tab.goto(origin + link);
       expect(await tab.locator('main').innerText()).toMatch(/Ada Lovelace[^]*For the kingfishers/);
-      await look();
+      await look(true);
       await window.tabTo('Confirm my signature');
       await tab.keyboard.press('Enter');
       await tab.locator('h1', { hasText: 'Thank you for signing' }).waitFor();
@@ -270,7 +280,7 @@ withChromium('in Chromium', () => {
         const isLoaded = (element: { naturalWidth: number }) => element.naturalWidth > 0;
         expect(await tab.locator('.qr').evaluate(isLoaded)).toBe(true);
       });
-      await look();
+      await look(true);
       await tab.goto(origin + link);
       await window.tabTo('Back to the petition');
       await tab.keyboard.press('Enter');

@@ -188,28 +188,31 @@ describe('CAPTCHA=altcha', () => {
     for (const { suspicion } of pending.body.data) expect(suspicion).toEqual(['NO_PROOF_OF_WORK']);
   });
 
-  (findChromium() === undefined ? it.skip : it)('a browser computes the proof automatically', async () => {
-    const page = await people.petition({ confirmation: 'NONE' });
-    const browser = await Browser.start();
-    try {
-      const window = await browser.open({ width: 360 });
-      await window.page.goto(origin + page.path);
-      await ageForm(window.page, people.api, page.petitionId);
-      await window.page.fill('#firstName', 'Ada');
-      await window.page.fill('#email', 'browser@gmial.com');
-      await window.page.click('form .button');
-      // The script also sends the buttons below “Did you mean …?”.
-      await window.press('Use browser@gmail.com');
-      await window.page.waitForURL(`**${page.path}/thanks`);
-      // A browser logs the status of the question.
-      window.requireQuiet(origin, /status of 422/);
-    } finally {
-      await browser.stop();
-    }
-    await eventually(async () =>
-      expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 0 }),
-    );
-    const { body } = await page.client.get('contact.list-contacts', {});
-    expect(body.data).toMatchObject([{ email: 'browser@gmail.com' }]);
-  });
+  (findChromium() === undefined ? it.skip : longIt)(
+    'a browser computes the proof automatically',
+    async () => {
+      const page = await people.petition({ confirmation: 'NONE' });
+      const browser = await Browser.start();
+      try {
+        const window = await browser.open({ width: 360 });
+        await window.page.goto(origin + page.path);
+        await ageForm(window.page, people.api, page.petitionId);
+        await window.page.fill('#firstName', 'Ada');
+        await window.page.fill('#email', 'browser@gmial.com');
+        await window.page.click('form .button');
+        // The script also sends the buttons below “Did you mean …?”.
+        await window.press('Use browser@gmail.com');
+        await window.page.waitForURL(`**${page.path}/thanks`);
+        // A browser logs the status of the question.
+        window.requireQuiet(origin, /status of 422/);
+      } finally {
+        await browser.stop();
+      }
+      await eventually(async () =>
+        expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 0 }),
+      );
+      const { body } = await page.client.get('contact.list-contacts', {});
+      expect(body.data).toMatchObject([{ email: 'browser@gmail.com' }]);
+    },
+  );
 });
