@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
 import { command } from './commands.js';
-import { longIt } from './length.js';
+import { isLong, longIt } from './length.js';
 import { findAlteredSlugs } from '../src/organizations/index.js';
 import { findAlteredTimers, findCursorsBeyondEnd } from '../src/self-check/index.js';
 
@@ -19,9 +19,9 @@ beforeAll(async () => {
   [client, other] = [await own.organization(), await own.organization()];
   // Also the interval at which due checks are polled. With one second, both instances would check continuously.
   const environment = { HEALTH_TOKEN, METRICS_PORT: '0', VERIFY_EVERY: '4' };
-  servers = await Promise.all([own.startServer(environment), own.startServer(environment)]);
+  servers = await Promise.all((isLong ? [1, 2] : [1]).map(() => own.startServer(environment)));
   client = client.at(servers[0]!.origin);
-  other = other.at(servers[1]!.origin);
+  other = other.at(servers.at(-1)!.origin);
 });
 afterAll(() => own.stop());
 
@@ -80,7 +80,7 @@ it('reports no finding for intact data, whatever happens during the check', asyn
   // An instance reports the state of its last poll.
   await eventually(async () => {
     const [{ subjects }] = await sql('SELECT count(*)::int AS subjects FROM self_checks');
-    expect((await healthOf(servers[1]!)).selfCheck).toEqual({
+    expect((await healthOf(servers.at(-1)!)).selfCheck).toEqual({
       ...{ findings: 0, subjects },
       current: expect.any(Number),
     });

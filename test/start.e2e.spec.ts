@@ -337,11 +337,13 @@ describe('embedded', () => {
   /** The server that each test leaves running for the next one. */
   let server: ServerProcess;
 
-  it('two parallel starts on an empty directory: one shows the demo, with a working link and command', async () => {
-    const servers = await Promise.all([ServerProcess.start({ DATA_DIR }), ServerProcess.start({ DATA_DIR })]);
+  const FIRST = isLong ? 'two parallel starts on an empty directory: one' : 'a first start';
+  it(`${FIRST} shows the demo, with a working link and command`, async () => {
+    const servers = await Promise.all((isLong ? [1, 2] : [1]).map(() => ServerProcess.start({ DATA_DIR })));
+    const [first, last] = [servers[0]!, servers.at(-1)!];
     const text = () => servers.map(({ stdout }) => stdout).join('');
     await eventually(() => expect(text()).toMatch(/^curl /m));
-    await eventually(() => expect(text()).toMatch(/^ {2}Serving /m));
+    if (first !== last) await eventually(() => expect(text()).toMatch(/^ {2}Serving /m));
     expect(text().split(WELCOME)).toHaveLength(2);
     key = keyIn(text())!;
 
@@ -352,7 +354,7 @@ describe('embedded', () => {
       { data: expect.objectContaining({ signatures: 41 }), object: 'signature' },
     ]);
     for (const server of servers) expect(await list(server, key)).toEqual(DEMO);
-    const demo = new Client(servers[0].origin, '', key);
+    const demo = new Client(first.origin, '', key);
     for (const [operation, found] of [
       ['petition.list-petitions', { name: 'Save the river', status: 'PUBLISHED', signatures: 41 }],
       ['post.list-posts', { name: 'The first forty', status: 'PUBLISHED' }],
@@ -363,7 +365,7 @@ describe('embedded', () => {
     }
     // The printed URL shows the petition's page.
     const [, path = ''] = /petition page +http:\/\/[^/]+(\/\S+)$/m.exec(text())!;
-    const page = await (await fetch(servers[1].origin + path)).text();
+    const page = await (await fetch(last.origin + path)).text();
     expect(page).toContain('41 signatures');
     expect(page).toMatch(/<img\s+src="\/images\//);
 
@@ -380,10 +382,11 @@ describe('embedded', () => {
       { email: 'you@example.org', role: 'OWNER' },
     ]);
 
+    server = last;
+    if (first === last) return;
     // PostgreSQL keeps running until the last server stops.
     const { port } = await postmaster();
-    expect((await servers[0].end('SIGINT')).status).toBe(0);
-    server = servers[1];
+    expect((await first.end('SIGINT')).status).toBe(0);
     expect(await list(server, key)).toEqual(DEMO);
     expect(await isRunning(port)).toBe(true);
   });

@@ -317,7 +317,7 @@ function aFilter(depth = 0): unknown {
 
 it('PostgreSQL and matchesFilter find the same contacts for random filters, and not finds all others', async () => {
   const sizes = new Set<number>();
-  for (let n = 0; n < 500; n += 1) {
+  for (let n = 0; n < (isLong ? 500 : 100); n += 1) {
     const filter = aFilter() as Filter;
     const found = await matching(filter);
     try {
@@ -332,7 +332,7 @@ it('PostgreSQL and matchesFilter find the same contacts for random filters, and 
     }
     sizes.add(found.length);
   }
-  expect(sizes.size).toBeGreaterThan(50);
+  expect(sizes.size).toBeGreaterThan(isLong ? 50 : 20);
 });
 
 it('a condition on a deleted or unknown record matches no one', async () => {
