@@ -28,8 +28,8 @@ import { examine, type Examined } from '../src/doctor/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { programVersion } from '../src/environment/index.js';
 import { command } from './commands.js';
-import { CLI, cli, Deployment, type Environment, eventually, Program } from './processes.js';
-import { longIt } from './length.js';
+import { CLI, Deployment, type Environment, eventually, Program } from './processes.js';
+import { isLong, longIt, someOf } from './length.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 const OTHER_KEY = Buffer.alloc(32, 8).toString('base64');
@@ -111,7 +111,7 @@ function urlOf(name: string, server = cluster.applicationUrl): string {
 }
 
 /** A copy of the model. */
-async function newDatabase(options = `TEMPLATE ${model}`): Promise<string> {
+async function newDatabase(options = `TEMPLATE ${model} STRATEGY file_copy`): Promise<string> {
   const name = `sick_${randomBytes(6).toString('hex')}`;
   await asSuperuser('postgres', (run) => run(`CREATE DATABASE ${name} OWNER advocacy ${options}`));
   return name;
@@ -509,7 +509,11 @@ const PATIENTS: Patient[] = [
   ),
 ];
 
-it.each(PATIENTS.map((one) => [one.name, one] as const))('reports %s', async (_, { harm, findings }) => {
+/** Only in `npm run test:long`, because others have a finding of the same check. */
+const FURTHER = ['a new key before it is used', 'a key rotation in progress', 'a key that has been replaced'];
+const examined = PATIENTS.filter(({ name }) => isLong || !FURTHER.includes(name));
+
+it.each(examined.map((one) => [one.name, one] as const))('reports %s', async (_, { harm, findings }) => {
   const name = await newDatabase();
   const environment = await asSuperuser(name, (run) => harm(run, name));
   expectFindings(await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY, ...environment }), findings);
@@ -521,7 +525,7 @@ const UNREACHABLE: [what: string, change: (url: URL) => void, message: RegExp][]
   ['the role does not exist', (url: URL) => void (url.username = 'nobody'), /"nobody" does not exist/],
 ];
 
-it.each(UNREACHABLE)('reports that %s', async (_, change, message) => {
+it.each(someOf(UNREACHABLE))('reports that %s', async (_, change, message) => {
   const url = new URL(urlOf(model));
   change(url);
   expectFindings(await diagnose({ DATABASE_URL: url.href, ENCRYPTION_KEY }), [problem('database', message)]);
@@ -658,11 +662,11 @@ it('reports email without a server or sender, and email that cannot be sent', as
   expectFindings(await diagnose({ ...inDeployment, MAIL_URL: server.url }), [
     warning('mail', /^MAIL_FROM is not set/),
   ]);
-  for (const [MAIL_URL, message] of [
+  for (const [MAIL_URL, message] of someOf([
     [server.url.replace('right', 'wrong'), /^Emails cannot be sent: 535 .*/],
     [server.url.replace(/\?.*/, ''), /^Emails cannot be sent: .*certificate/],
     [await unusedUrl('smtp'), /^Emails cannot be sent: .*ECONNREFUSED/],
-  ] as const) {
+  ] as const)) {
     const found = await diagnose({ ...inDeployment, MAIL_URL, MAIL_FROM });
     expectFindings(found, [problem('mail', message)]);
     expect(JSON.stringify(found)).not.toMatch(/wrong|right/);
@@ -712,7 +716,7 @@ it('reports PgBouncer, and its only unusable mode', async () => {
   };
   const between = expect.stringMatching(/^ok: A pooler .* is in between/);
   expect(await found('transaction')).toEqual([expect.stringMatching(/^ok: PostgreSQL/), between]);
-  expect(await found('session')).toEqual([expect.stringMatching(/^ok: PostgreSQL/), between]);
+  if (isLong) expect(await found('session')).toEqual([expect.stringMatching(/^ok: PostgreSQL/), between]);
   expect(await found('statement')).toEqual([expect.stringMatching(/^problem: PgBouncer .* statement mode/)]);
 });
 
@@ -764,7 +768,7 @@ it('a healthy server: reports no problem, exits with 0, and runs each check once
   };
   await deployment.organization();
   await deployment.startServer({ ...environment, PORT: port });
-  const { status, stdout, stderr } = await cli(['doctor', '--json'], environment);
+  const { status, stdout, stderr } = await command(['doctor', '--json'], environment);
   await deployment.stop();
   await durable.remove();
   await mail.stop();

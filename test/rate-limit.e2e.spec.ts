@@ -8,7 +8,7 @@ import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, Api, Client } from './harness.js';
 
 import { before as versionBefore, ReleaseBuild } from './releases.js';
-import { longIt } from './length.js';
+import { longIt, someOf } from './length.js';
 
 /** The rate limit headers. */
 function limitHeaders({ headers }: Answer): Record<string, string> {
@@ -493,7 +493,7 @@ describe('on two instances with Redis', () => {
     expect(statuses(answers)).toEqual({ 401: 10, 429: 10 });
   });
 
-  it.each<[string, () => Promise<void> | void, () => Promise<void> | void]>([
+  const OUTAGES: [string, () => Promise<void> | void, () => Promise<void> | void][] = [
     [
       'has crashed',
       () => redis.stop(),
@@ -502,7 +502,8 @@ describe('on two instances with Redis', () => {
       },
     ],
     ['hangs', () => redis.freeze(), () => redis.resume()],
-  ])(
+  ];
+  it.each(someOf(OUTAGES))(
     'continues while Redis %s, with each instance on its own, and then shares the counts again automatically',
     async (_, stop, start) => {
       await until(SHARED);
