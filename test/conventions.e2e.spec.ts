@@ -5,7 +5,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:ht
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { type ErrorCode, isReasoned, reasonsOf } from '#libs/rpc';
 import { Client, type Answer, Api, DatabaseGate, sendBytes } from './harness.js';
-import { isLong } from './length.js';
+import { isLong, someOf } from './length.js';
 
 const CREATE = '/v1/contact.create-contact';
 const GET = '/v1/contact.get-contact';
@@ -365,11 +365,12 @@ describe('an invalid request', () => {
   }
 
   const UPLOAD = '/v1/image.upload-image';
-  describe.each([
+  const LARGE = [
     ['JSON', CREATE, 'application/json', 24 * MIB],
-    ['a file', UPLOAD, 'image/png', 48 * MIB],
     ['a form', UPLOAD, 'multipart/form-data; boundary=x', 48 * MIB],
-  ])('returns 413 for %s far above its limit', (_what, path, type, size) => {
+    ['a file', UPLOAD, 'image/png', 48 * MIB],
+  ] as const;
+  describe.each(someOf(LARGE, 2))('returns 413 for %s far above its limit', (_what, path, type, size) => {
     const start = type.startsWith('multipart')
       ? '--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
       : '';

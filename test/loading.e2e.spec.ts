@@ -57,7 +57,7 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
       const any = new Values(random);
       const streams = new Map(Array.from({ length: isLong ? 6 : 3 }, () => [uuidv7(), 0]));
       const erased = new Set<string>();
-      for (let round = 0; round < (isLong ? 9 : 6); round += 1) {
+      for (let round = 0; round < (isLong ? 9 : 4); round += 1) {
         for (const [id, version] of streams) {
           if (erased.has(id)) continue;
           const count = pick(random, [0, 1, 1, 2, 9, 25]);
