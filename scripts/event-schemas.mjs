@@ -44,7 +44,7 @@ function hide(names, schema) {
 function declaredSchemas() {
   const api = new API({ cwd: root });
   try {
-    const project = join(root, 'tsconfig.json');
+    const project = join(root, 'scripts/events.tsconfig.json');
     const [{ checker, program }] = api.updateSnapshot({ openProject: project }).getProjects();
     const files = program
       .getSourceFileNames()
