@@ -876,7 +876,7 @@ describe('streaming with a key that is revoked during the stream', () => {
       'Content-Type': 'application/x-ndjson',
     });
     expect(imported.body.data.created).toBe(500);
-    for (const operation of ANSWERS) {
+    for (const operation of someOf(ANSWERS)) {
       const caller = await clientWith({ scopes: ['*'] });
       const exporting = request(`${api.origin}/v1/${operation}`, {
         headers: { Authorization: `Bearer ${caller.key}` },

@@ -122,7 +122,7 @@ function generate(random: Random, table: number, byDefault: boolean): Generated 
   return { bytes: encode(text, encoding), about, people };
 }
 
-const TABLES = isLong ? 400 : 60;
+const TABLES = isLong ? 400 : 30;
 
 it.each([true, false])(
   'whatever a table looks like, all people arrive, and refusals count: default %s',

@@ -11,7 +11,8 @@ import { readConfig } from '../src/config/index.js';
 import { verifyDatabase } from '../src/audit/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { Client, differencesIn } from './harness.js';
-import { cli, type Environment, eventually, ServerProcess } from './processes.js';
+import { command } from './commands.js';
+import { type Environment, eventually, ServerProcess } from './processes.js';
 import { isLong, longIt } from './length.js';
 
 const program = findProgram('pgbouncer');
@@ -51,7 +52,7 @@ const program = findProgram('pgbouncer');
   });
 
   it('each instance responds, and returns what the others wrote', async () => {
-    const made = await cli(['--json', 'organization', 'create', '--name', 'Behind a pool'], environment);
+    const made = await command(['--json', 'organization', 'create', '--name', 'Behind a pool'], environment);
     expect(made.stderr).toBe('');
     const { key, ...created } = JSON.parse(made.stdout) as { organizationId: string; key: string };
     ({ organizationId } = created);

@@ -11,7 +11,7 @@ const ORIGIN = 'https://www.example.org';
 const OTHER = 'https://evil.example';
 const SIGN = 'petition.request-signature';
 const SUBMIT = 'form.submit-form';
-const BOTS = isLong ? 10_000 : 80;
+const BOTS = isLong ? 10_000 : 40;
 const HONEST = isLong ? 200 : 5;
 
 let people: Public;
