@@ -774,7 +774,7 @@ describe('an interrupted import', () => {
     return begun;
   }
 
-  it('after kill -9, repeating the import gives the same result as one uninterrupted run', async () => {
+  longIt('after kill -9, repeating the import gives the same result as one uninterrupted run', async () => {
     const deployment = await Deployment.create();
     const [killed, clean] = [await deployment.organization(), await deployment.organization()];
     const people = Array.from({ length: PEOPLE + 100 }, (_, n) => person(n % PEOPLE));
