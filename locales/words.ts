@@ -213,6 +213,52 @@ export type EmailWords = {
     /** @param webhook its `since` is formatted. */
     text: (webhook: { organization: string; since: string; url: string; id: string }) => string;
   };
+  /** To members of the team. Numbers are formatted; where the plural matters, the number comes first. */
+  notifications: {
+    /** In the footer. */
+    why: (organization: string) => string;
+    off: string;
+    settings: string;
+    firstSignature: {
+      subject: (petition: string) => string;
+      text: (petition: string) => string;
+      button: string;
+    };
+    goalReached: {
+      subject: (petition: string) => string;
+      text: (reached: { petition: string; goal: string; signatures: string }) => string;
+      button: string;
+    };
+    commentWaiting: {
+      subject: (comments: number, count: string, petition: string) => string;
+      text: (comments: number, count: string, petition: string) => string;
+      button: string;
+    };
+    broadcastFinished: {
+      subject: (name: string) => string;
+      text: (name: string) => string;
+      sent: (people: number, count: string) => string;
+      failed: (people: number, count: string) => string;
+      inDoubt: (people: number, count: string) => string;
+      skipped: (people: number, count: string) => string;
+      hindered: { subject: (name: string) => string; text: (name: string) => string };
+      button: string;
+    };
+    webhookDisabled: {
+      subject: (organization: string) => string;
+      text: (url: string) => string;
+      button: string;
+    };
+    weeklyDigest: {
+      subject: (organization: string) => string;
+      text: (first: string, last: string) => string;
+      figures: { [counted in 'signatures' | 'contacts' | 'unsubscribes']: (count: string) => string };
+      petition: (petition: { title: string; added: string; signatures: string; goal: string }) => string;
+      broadcast: (name: string, people: number, count: string) => string;
+      comments: (comments: number, count: string) => string;
+      button: string;
+    };
+  };
   broadcastFooter: { why: (organization: string) => string; unsubscribe: string };
 };
 

@@ -39,6 +39,7 @@ import { ThankYouMails1764000000043 } from './0043-thank-you-mails.js';
 import { SignUpsEnded1764000000044 } from './0044-sign-ups-ended.js';
 import { BroadcastLinks1764000000045 } from './0045-broadcast-links.js';
 import { Deliveries1764000000046 } from './0046-deliveries.js';
+import { Notifications1764000000047 } from './0047-notifications.js';
 
 export { schema } from './schema.js';
 
@@ -86,4 +87,5 @@ export const migrations = [
   SignUpsEnded1764000000044,
   BroadcastLinks1764000000045,
   Deliveries1764000000046,
+  Notifications1764000000047,
 ];

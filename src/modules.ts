@@ -9,6 +9,7 @@ import { HistoryModule } from './history/index.js';
 import { ImagesModule } from './images/index.js';
 import { ListsModule } from './lists/index.js';
 import { NotesModule } from './notes/index.js';
+import { NotificationsModule } from './notifications/index.js';
 import { OrganizationsModule } from './organizations/index.js';
 import { PetitionsModule } from './petitions/index.js';
 import { FormsModule } from './forms/index.js';
@@ -51,6 +52,7 @@ export const MODULES = [
   FormsModule,
   ViewsModule,
   NotesModule,
+  NotificationsModule,
   // Its routes match any path, so it must come last.
   SiteModule,
 ];

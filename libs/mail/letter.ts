@@ -15,6 +15,8 @@ export type Letter = {
   after?: readonly string[];
   /** The sender, line by line. */
   foot: readonly string[];
+  /** Below the sender. */
+  links?: readonly { url: string; text: string }[];
 };
 
 /** The subject and the two parts of the message. The plain text contains the button's URL. */
@@ -22,12 +24,22 @@ export function writeLetter(letter: Letter): { subject: string; text: string; ht
   return { subject: letter.subject, text: textOf(letter), html: htmlOf(letter) };
 }
 
-function textOf({ paragraphs, button, after = [], foot }: Letter): string {
+function textOf({ paragraphs, button, after = [], foot, links = [] }: Letter): string {
   const action = button ? [button.url] : [];
-  return [...paragraphs, ...action, ...after, `-- \n${foot.join('\n')}`].join('\n\n') + '\n';
+  const signature = ['-- ', ...foot, ...links.map(({ url, text }) => `${text}: ${url}`)].join('\n');
+  return [...paragraphs, ...action, ...after, signature].join('\n\n') + '\n';
 }
 
-function htmlOf({ language, subject, brand, paragraphs, button, after = [], foot }: Letter): string {
+function htmlOf({
+  language,
+  subject,
+  brand,
+  paragraphs,
+  button,
+  after = [],
+  foot,
+  links = [],
+}: Letter): string {
   const paragraph = (text: string) => html`<p style="margin:0 0 16px">${linesOf(text.split('\n'))}</p>`;
   return mailDocument({
     language,
@@ -36,6 +48,7 @@ function htmlOf({ language, subject, brand, paragraphs, button, after = [], foot
     content: html`${paragraphs.map(paragraph)}
       ${button ? mailButton(button.url, button.text, accentsOf(brand?.colour ?? null).light) : null}
       ${after.map(paragraph)}`,
-    foot: html`<p style="margin:0">${linesOf(foot)}</p>`,
+    foot: html`<p style="margin:0">${linesOf(foot)}</p>
+      ${links.map(({ url, text }) => html`<p style="margin:8px 0 0"><a href="${url}" style="color:inherit">${text}</a></p>`)}`,
   });
 }

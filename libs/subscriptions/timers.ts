@@ -44,6 +44,17 @@ export class Timers {
     );
   }
 
+  /** Sets a record's timer, unless it is set already. One that failed for the last time counts as not set. */
+  async begin(timer: string, { organizationId, id, dueAt }: Due): Promise<void> {
+    await this.source.query(
+      `INSERT INTO timers (timer, organization_id, id, due_at, next_at) VALUES ($1, $2, $3, $4, $4)
+       ON CONFLICT (timer, id) DO UPDATE
+       SET due_at = excluded.due_at, next_at = excluded.next_at, attempts = 0, reason = NULL
+       WHERE timers.next_at IS NULL`,
+      [timer, organizationId, id, dueAt],
+    );
+  }
+
   async clear(timer: string, id: string): Promise<void> {
     await this.source.query('DELETE FROM timers WHERE timer = $1 AND id = $2', [timer, id]);
   }

@@ -54,6 +54,74 @@ ${url}
 Der Webhook wurde deshalb deaktiviert. Es gehen keine Ereignisse verloren. Die Antworten des Endpunkts sehen Sie mit webhook.list-deliveries. Sobald der Endpunkt wieder Anfragen annimmt, rufen Sie webhook.resume-webhook auf. Die Zustellung wird dann dort fortgesetzt, wo sie unterbrochen wurde.
 `,
   },
+  notifications: {
+    why: (organization) => `Sie erhalten diese E‑Mail, weil Sie zum Team von ${organization} gehören.`,
+    off: 'Solche E‑Mails abbestellen',
+    settings: 'Auswählen, welche E‑Mails Sie erhalten',
+    firstSignature: {
+      subject: (petition) => `Erste Unterschrift: ${petition}`,
+      text: (petition) => `Gerade hat jemand „${petition}“ unterschrieben. Das ist die erste Unterschrift.`,
+      button: 'Petition ansehen',
+    },
+    goalReached: {
+      subject: (petition) => `Ziel erreicht: ${petition}`,
+      text: ({ petition, goal, signatures }) =>
+        `„${petition}“ hat das Ziel von ${goal} Unterschriften erreicht. Inzwischen sind es ${signatures}.`,
+      button: 'Petition ansehen',
+    },
+    commentWaiting: {
+      subject: (comments, count, petition) =>
+        `${comments === 1 ? '1 Kommentar zu prüfen' : `${count} Kommentare zu prüfen`}: ${petition}`,
+      text: (comments, count, petition) =>
+        comments === 1
+          ? `Jemand hat zu „${petition}“ einen Kommentar geschrieben. Er erscheint auf der Seite, sobald Sie ihn freigeben.`
+          : `Zu „${petition}“ warten ${count} Kommentare auf Freigabe. Jeder erscheint auf der Seite, sobald Sie ihn freigeben.`,
+      button: 'Kommentare prüfen',
+    },
+    broadcastFinished: {
+      subject: (name) => `Versendet: ${name}`,
+      text: (name) => `Der Versand Ihrer E‑Mail „${name}“ ist abgeschlossen.`,
+      sent: (people, count) => (people === 1 ? 'An 1 Person gesendet' : `An ${count} Personen gesendet`),
+      failed: (people, count) =>
+        people === 1 ? '1 Person war nicht erreichbar' : `${count} Personen waren nicht erreichbar`,
+      inDoubt: (people, count) =>
+        people === 1
+          ? '1 Person hat sie möglicherweise nicht erhalten'
+          : `${count} Personen haben sie möglicherweise nicht erhalten`,
+      skipped: (people, count) =>
+        people === 1
+          ? '1 Person wurde übersprungen, zum Beispiel weil sie sich inzwischen abgemeldet hat'
+          : `${count} Personen wurden übersprungen, zum Beispiel weil sie sich inzwischen abgemeldet haben`,
+      hindered: {
+        subject: (name) => `Nicht versendet: ${name}`,
+        text: (name) =>
+          `Ihre E‑Mail „${name}“ war geplant, konnte aber nicht versendet werden. Auf ihrer Seite steht, was noch fehlt. Niemand hat sie erhalten.`,
+      },
+      button: 'Ergebnis ansehen',
+    },
+    webhookDisabled: {
+      subject: (organization) => `Ein Webhook von ${organization} wurde deaktiviert`,
+      text: (url) =>
+        `Dieser Webhook ist so lange fehlgeschlagen, dass er deaktiviert wurde:\n\n${url}\n\nEs gehen keine Ereignisse verloren. Setzen Sie den Webhook fort, sobald der Endpunkt wieder Anfragen annimmt. Die Zustellung geht dann dort weiter, wo sie unterbrochen wurde.`,
+      button: 'Webhook ansehen',
+    },
+    weeklyDigest: {
+      subject: (organization) => `Ihre Woche bei ${organization}`,
+      text: (first, last) => `Das ist vom ${first} bis zum ${last} passiert.`,
+      figures: {
+        signatures: (count) => `Neue Unterschriften: ${count}`,
+        contacts: (count) => `Neue Kontakte: ${count}`,
+        unsubscribes: (count) => `Abmeldungen: ${count}`,
+      },
+      petition: ({ title, added, signatures, goal }) =>
+        `„${title}“: ${added} mehr, jetzt ${signatures} von ${goal} Unterschriften`,
+      broadcast: (name, people, count) =>
+        `„${name}“: an ${people === 1 ? '1 Person' : `${count} Personen`} gesendet`,
+      comments: (comments, count) =>
+        comments === 1 ? '1 Kommentar wartet auf Freigabe.' : `${count} Kommentare warten auf Freigabe.`,
+      button: 'Dashboard öffnen',
+    },
+  },
   broadcastFooter: {
     why: (organization) => `Sie erhalten diese E‑Mail, weil Sie mit ${organization} in Kontakt stehen.`,
     unsubscribe: 'Abmelden',

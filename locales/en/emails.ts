@@ -51,6 +51,72 @@ ${url}
 The webhook is now disabled. No events are lost. To see how the endpoint responded, call webhook.list-deliveries. Once the endpoint accepts requests again, call webhook.resume-webhook. Delivery continues where it stopped.
 `,
   },
+  notifications: {
+    why: (organization) => `You get this email because you are a member of ${organization}.`,
+    off: 'Turn off emails like this one',
+    settings: 'Choose which emails you get',
+    firstSignature: {
+      subject: (petition) => `First signature: ${petition}`,
+      text: (petition) => `Someone has just signed “${petition}”. It is the first signature.`,
+      button: 'View the petition',
+    },
+    goalReached: {
+      subject: (petition) => `Goal reached: ${petition}`,
+      text: ({ petition, goal, signatures }) =>
+        `“${petition}” has reached its goal of ${goal} signatures. It now has ${signatures}.`,
+      button: 'View the petition',
+    },
+    commentWaiting: {
+      subject: (comments, count, petition) =>
+        `${comments === 1 ? '1 comment to review' : `${count} comments to review`}: ${petition}`,
+      text: (comments, count, petition) =>
+        comments === 1
+          ? `A signer of “${petition}” left a comment. The page shows it once you approve it.`
+          : `${count} comments on “${petition}” await your approval. The page shows each one once you approve it.`,
+      button: 'Review comments',
+    },
+    broadcastFinished: {
+      subject: (name) => `Sent: ${name}`,
+      text: (name) => `Your email “${name}” is finished.`,
+      sent: (people, count) => (people === 1 ? 'Sent to 1 person' : `Sent to ${count} people`),
+      failed: (people, count) =>
+        people === 1 ? '1 person could not be reached' : `${count} people could not be reached`,
+      inDoubt: (people, count) =>
+        people === 1 ? '1 person may not have received it' : `${count} people may not have received it`,
+      skipped: (people, count) =>
+        people === 1
+          ? '1 person was skipped, for example because they unsubscribed in the meantime'
+          : `${count} people were skipped, for example because they unsubscribed in the meantime`,
+      hindered: {
+        subject: (name) => `Not sent: ${name}`,
+        text: (name) =>
+          `Your email “${name}” was scheduled, but it could not be sent. Its page says what is missing. Nobody has received it.`,
+      },
+      button: 'View the results',
+    },
+    webhookDisabled: {
+      subject: (organization) => `Webhook disabled for ${organization}`,
+      text: (url) =>
+        `This webhook has failed for so long that it is now disabled:\n\n${url}\n\nNo events are lost. Once the endpoint accepts requests again, resume the webhook. It continues where it stopped.`,
+      button: 'View the webhook',
+    },
+    weeklyDigest: {
+      subject: (organization) => `Your week at ${organization}`,
+      text: (first, last) => `Here is what happened from ${first} to ${last}.`,
+      figures: {
+        signatures: (count) => `New signatures: ${count}`,
+        contacts: (count) => `New contacts: ${count}`,
+        unsubscribes: (count) => `Unsubscribed: ${count}`,
+      },
+      petition: ({ title, added, signatures, goal }) =>
+        `“${title}”: ${added} more, now ${signatures} of ${goal} signatures`,
+      broadcast: (name, people, count) =>
+        `“${name}”: sent to ${people === 1 ? '1 person' : `${count} people`}`,
+      comments: (comments, count) =>
+        comments === 1 ? '1 comment awaits your approval.' : `${count} comments await your approval.`,
+      button: 'Open the dashboard',
+    },
+  },
   broadcastFooter: {
     why: (organization) => `You are receiving this email because you are a contact of ${organization}.`,
     unsubscribe: 'Unsubscribe',

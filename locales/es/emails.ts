@@ -51,6 +51,74 @@ ${url}
 Por eso se ha desactivado el webhook. No se pierde ningún evento. Para ver las respuestas del servidor de destino, llame a webhook.list-deliveries. Cuando vuelva a aceptar solicitudes, llame a webhook.resume-webhook. La entrega se reanudará donde se detuvo.
 `,
   },
+  notifications: {
+    why: (organization) => `Recibe este correo porque forma parte del equipo de ${organization}.`,
+    off: 'No recibir más correos como este',
+    settings: 'Elegir qué correos recibe',
+    firstSignature: {
+      subject: (petition) => `Primera firma: ${petition}`,
+      text: (petition) => `Alguien acaba de firmar «${petition}». Es la primera firma.`,
+      button: 'Ver la petición',
+    },
+    goalReached: {
+      subject: (petition) => `Objetivo alcanzado: ${petition}`,
+      text: ({ petition, goal, signatures }) =>
+        `«${petition}» ha alcanzado su objetivo de ${goal} firmas. Ahora tiene ${signatures}.`,
+      button: 'Ver la petición',
+    },
+    commentWaiting: {
+      subject: (comments, count, petition) =>
+        `${comments === 1 ? '1 comentario por revisar' : `${count} comentarios por revisar`}: ${petition}`,
+      text: (comments, count, petition) =>
+        comments === 1
+          ? `Alguien ha dejado un comentario al firmar «${petition}». Aparecerá en la página en cuanto lo apruebe.`
+          : `${count} comentarios sobre «${petition}» esperan su aprobación. Cada uno aparecerá en la página en cuanto lo apruebe.`,
+      button: 'Revisar los comentarios',
+    },
+    broadcastFinished: {
+      subject: (name) => `Enviado: ${name}`,
+      text: (name) => `El envío de su correo «${name}» ha terminado.`,
+      sent: (people, count) => (people === 1 ? 'Enviado a 1 persona' : `Enviado a ${count} personas`),
+      failed: (people, count) =>
+        people === 1 ? 'No se pudo enviar a 1 persona' : `No se pudo enviar a ${count} personas`,
+      inDoubt: (people, count) =>
+        people === 1
+          ? 'Es posible que 1 persona no lo haya recibido'
+          : `Es posible que ${count} personas no lo hayan recibido`,
+      skipped: (people, count) =>
+        people === 1
+          ? 'Se omitió a 1 persona, por ejemplo porque se había dado de baja entretanto'
+          : `Se omitió a ${count} personas, por ejemplo porque se habían dado de baja entretanto`,
+      hindered: {
+        subject: (name) => `No enviado: ${name}`,
+        text: (name) =>
+          `El envío de su correo «${name}» estaba programado, pero no se pudo realizar. En su página se indica qué falta. Nadie lo ha recibido.`,
+      },
+      button: 'Ver los resultados',
+    },
+    webhookDisabled: {
+      subject: (organization) => `Se ha desactivado un webhook de ${organization}`,
+      text: (url) =>
+        `Este webhook lleva tanto tiempo fallando que se ha desactivado:\n\n${url}\n\nNo se pierde ningún evento. Cuando el servidor de destino vuelva a aceptar solicitudes, reanude el webhook. La entrega continuará donde se detuvo.`,
+      button: 'Ver el webhook',
+    },
+    weeklyDigest: {
+      subject: (organization) => `Su semana en ${organization}`,
+      text: (first, last) => `Esto es lo que ha pasado del ${first} al ${last}.`,
+      figures: {
+        signatures: (count) => `Firmas nuevas: ${count}`,
+        contacts: (count) => `Contactos nuevos: ${count}`,
+        unsubscribes: (count) => `Bajas: ${count}`,
+      },
+      petition: ({ title, added, signatures, goal }) =>
+        `«${title}»: ${added} más, ahora ${signatures} de ${goal} firmas`,
+      broadcast: (name, people, count) =>
+        `«${name}»: enviado a ${people === 1 ? '1 persona' : `${count} personas`}`,
+      comments: (comments, count) =>
+        comments === 1 ? '1 comentario espera su aprobación.' : `${count} comentarios esperan su aprobación.`,
+      button: 'Abrir el panel',
+    },
+  },
   broadcastFooter: {
     why: (organization) => `Recibe este correo porque está en contacto con ${organization}.`,
     unsubscribe: 'Darse de baja',

@@ -25,13 +25,23 @@ export class Answering {
     private readonly rateLimit: RateLimitGuard,
   ) {}
 
-  /** Responds with a public page. Rate-limited, because some of these pages sign people in. */
-  async open(request: Request, response: Response, make: (asked: Asked) => Promise<Answered>): Promise<void> {
-    await this.answer(request, response, async (asked) => {
+  /**
+   * Responds with a public page. Rate-limited, because some of these pages sign people in.
+   *
+   * @param options `takesForeignForms`: the address itself authorizes what the form does, so mail programs may send it.
+   */
+  async open(
+    request: Request,
+    response: Response,
+    make: (asked: Asked) => Promise<Answered>,
+    { takesForeignForms = false } = {},
+  ): Promise<void> {
+    const open = async (asked: Asked) => {
       if (!isPrivate(request)) return noticePage(asked.words, asked.words.insecure, { status: 403 });
       await this.rateLimit.countAddress(request, response);
       return make(asked);
-    });
+    };
+    await this.answer(request, response, open, { takesForeignForms });
   }
 
   /**
@@ -60,7 +70,7 @@ export class Answering {
         await this.rateLimit.countAgainst([{ key, limit: PER_SECOND, reason: 'KEY_RATE' }], response);
         return make(asked, person);
       },
-      takesFile,
+      { takesFile },
     );
   }
 
@@ -68,7 +78,7 @@ export class Answering {
     request: Request,
     response: Response,
     make: (asked: Asked) => Promise<Answered>,
-    takesFile = false,
+    { takesFile = false, takesForeignForms = false },
   ): Promise<void> {
     const words = dashboardFor(request);
     request.errorPage = (status) =>
@@ -77,7 +87,7 @@ export class Answering {
     if (request.method === 'POST') {
       const given = takesFile ? 'no form' : await readForm(request);
       if (given === 'gone') return;
-      if (!isFromHere(request)) {
+      if (!takesForeignForms && !isFromHere(request)) {
         if (takesFile) request.resume();
         return send(request, response, noticePage(words, words.foreignForm, { status: 403 }));
       }

@@ -11,6 +11,7 @@ import { keyPages } from './keys/pages.js';
 import { forEachGroupOfContacts } from '../contacts/index.js';
 import { pagesOfGroups } from './lists/pages.js';
 import { organizationPages } from './organization/pages.js';
+import { notificationPages } from './notifications/pages.js';
 import { outboxPages } from './outbox/pages.js';
 import { type PageDefinition } from './page.js';
 import { petitionPages } from './petitions/pages.js';
@@ -42,6 +43,7 @@ export const PAGES: PageDefinition[] = [
   ...suppressionPages,
   ...viewPages,
   ...teamPages,
+  ...notificationPages,
   ...organizationPages,
   ...keyPages,
   ...publishableKeyPages,
@@ -83,6 +85,7 @@ export function findPage(
 const PATHS: [RegExp, string][] = [
   [/^\/dashboard(\/sign-in|\/sign-out|\/account)?\/?$/, '/dashboard$1'],
   [/^\/dashboard\/(sign-in|invitations)\/[^/]+$/, '/dashboard/$1/:token'],
+  [/^\/dashboard\/notifications\/[^/]+\/[^/]+$/, '/dashboard/notifications/:notification/:token'],
   [/^\/dashboard\/(passkey|account\/passkeys)$/, '/dashboard/$1'],
   [/^\/dashboard\/account\/passkeys\/[^/]+$/, '/dashboard/account/passkeys/:passkey'],
   [/^\/dashboard\/account\/sessions\/[^/]+\/end$/, '/dashboard/account/sessions/:session/end'],

@@ -27,9 +27,14 @@ export class DailyCounts {
 
   constructor(private readonly reads: ReadSource) {}
 
-  /** The last days in a time zone, the current one last. Past days are cached. */
-  async of(organizationId: string, timeZone: string, days: number): Promise<CountsOfDay[]> {
-    const today = localTime(timeZone, new Date()).slice(0, 10);
+  /** The last days in a time zone until the day of `moment`. Days before that one are cached. */
+  async of(
+    organizationId: string,
+    timeZone: string,
+    days: number,
+    moment = new Date(),
+  ): Promise<CountsOfDay[]> {
+    const today = localTime(timeZone, moment).slice(0, 10);
     // One more, where the current day ends.
     const dates = Array.from({ length: days + 1 }, (_, n) =>
       new Date(Date.parse(today) + (n - days + 1) * DAY_MS).toISOString().slice(0, 10),

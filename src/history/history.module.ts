@@ -18,5 +18,6 @@ import { signingKey } from './signing-key.js';
   streams: [historyAccess, historyReads, register, signingKey],
   controllers: [LogController],
   providers: [Activity, DailyCounts, HistoryPaging, HistoryReads, Register],
+  exports: [DailyCounts],
 })
 export class HistoryModule {}

@@ -32,6 +32,7 @@ export { COMMENT_STATES } from './comment.js';
 export { offlineCount } from './offline-count.js';
 export { OfflineSignatures } from './offline-counts.js';
 export { PublicComments } from './public-comments.js';
+export { RecentSignatures } from './recent-signatures.js';
 export { MOST_COUNTED, Recruiting } from './recruiting.js';
 export { RequestSignature } from './request-signature.js';
 export {

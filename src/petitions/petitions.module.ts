@@ -26,6 +26,7 @@ import { petitionGoal } from './petition-goal.js';
 import { petitionShapes } from './petition-shapes.js';
 import { petitions, signatureShapes } from './petitions.js';
 import { PublicComments } from './public-comments.js';
+import { RecentSignatures } from './recent-signatures.js';
 import { Recruiting } from './recruiting.js';
 import { RequestSignatureHandler } from './request-signature.js';
 import { SignFromEmailHandler } from './sign-from-email.js';
@@ -66,6 +67,7 @@ import { ThankYouMails } from './thank-you-mails.js';
     PetitionAddress,
     PetitionForms,
     PublicComments,
+    RecentSignatures,
     Recruiting,
     Signers,
     ThankYouMails,
@@ -75,6 +77,14 @@ import { ThankYouMails } from './thank-you-mails.js';
     SignFromEmailHandler,
     petitionEnd.handler,
   ],
-  exports: [OfflineSignatures, Recruiting, Signers, PetitionForms, PublicComments, ThankYouMails],
+  exports: [
+    OfflineSignatures,
+    Recruiting,
+    Signers,
+    PetitionForms,
+    PublicComments,
+    RecentSignatures,
+    ThankYouMails,
+  ],
 })
 export class PetitionsModule {}

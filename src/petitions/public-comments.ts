@@ -68,15 +68,25 @@ export class PublicComments {
       return text === null ? [] : [{ name, text, at }];
     });
   }
-  /** The number of comments that await a review; at most `most`. The order makes PostgreSQL use their index. */
-  async waiting(organizationId: string, petitionId: string, most: number): Promise<number> {
+
+  /**
+   * The number of comments that await a review; at most `most`. The order makes PostgreSQL use their index.
+   *
+   * @param since only comments that were recorded after this moment.
+   */
+  async waiting(
+    organizationId: string,
+    petitionId: string,
+    most: number,
+    since: Date | null = null,
+  ): Promise<number> {
     const [row] = await this.source.query<{ count: number }[]>(
       `SELECT count(*)::int AS count FROM (
          SELECT FROM ${petitions.linkTable!}
          WHERE organization_id = $1 AND record_id = $2 AND comment_state = 'WAITING' AND detail IS NOT NULL
-           AND ended_at IS NULL ORDER BY created_at LIMIT $3
+           AND ended_at IS NULL AND created_at > coalesce($4::timestamptz, '-infinity') ORDER BY created_at LIMIT $3
        ) waiting`,
-      [organizationId, petitionId, most],
+      [organizationId, petitionId, most, since],
     );
     return row!.count;
   }

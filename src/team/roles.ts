@@ -19,8 +19,8 @@ const CAMPAIGNING = [
   'view',
   'note',
 ];
-/** Everything that all members can see of their organization. */
-const COMMON = ['organization:read', 'team:read'];
+/** What all members can see of their organization, and their own notification settings. */
+const COMMON = ['organization:read', 'team:read', 'notification:read', 'notification:write'];
 
 const isCampaigning = (scope: string) => {
   const service = scope.split(':')[0]!;

@@ -18,9 +18,12 @@ import { hasExpired, type Invited, member, type Member, type MemberEvent } from 
 import { type InvitationRecord, invitationOf, type MemberRecord, memberOf } from './member-record.js';
 import { MEMBERS_TABLE, SEALED_EMAIL } from './members.projection.js';
 import { type Membership, membershipsOf } from './membership.js';
-import { scopesOf } from './roles.js';
+import { type Role, scopesOf } from './roles.js';
 
 type ListQuery = Parameters<typeof listingOf>[0] & Parameters<typeof findRows>[1];
+
+/** A member to whom emails can be sent. */
+export type Recipient = { memberId: string; userId: string; role: Role; email: string };
 
 type Row = {
   id: string;
@@ -93,18 +96,31 @@ export class Team {
     userIds: readonly string[],
   ): Promise<ReadonlyMap<string, string>> {
     if (userIds.length === 0) return new Map();
-    type Address = Pick<Row, 'id' | 'sealed_email' | 'wrapped_key'> & { user_id: string };
+    const members = await this.reachable(organizationId, userIds);
+    return new Map(members.map(({ userId, email }) => [userId, email]));
+  }
+
+  /**
+   * Members whose address is known, in the order in which they were invited.
+   *
+   * @param userIds undefined for all members.
+   */
+  async reachable(organizationId: string, userIds?: readonly string[]): Promise<Recipient[]> {
+    type Address = Pick<Row, 'id' | 'sealed_email' | 'wrapped_key'> & { user_id: string; role: Role };
     const rows = await this.reads.query<Address[]>(
-      `SELECT id, user_id, sealed_email, ${wrappedKeyOf('page', 'id')} AS wrapped_key FROM ${MEMBERS_TABLE} page
-       WHERE organization_id = $1 AND user_id = ANY($2) AND status = 'ACTIVE'`,
-      [organizationId, userIds],
+      `SELECT id, user_id, role, sealed_email, ${wrappedKeyOf('page', 'id')} AS wrapped_key FROM ${MEMBERS_TABLE} page
+       WHERE organization_id = $1 AND user_id = ANY(coalesce($2, ARRAY[user_id])) AND status = 'ACTIVE' ORDER BY created_at`,
+      [organizationId, userIds ?? null],
     );
-    return new Map(
-      rows.flatMap(({ id, user_id, sealed_email, wrapped_key }) =>
-        sealed_email === null || wrapped_key === null
-          ? []
-          : [[user_id, this.store.opener(id, wrapped_key)(SEALED_EMAIL, sealed_email)] as const],
-      ),
+    return rows.flatMap(({ id, user_id: userId, role, sealed_email, wrapped_key }) =>
+      sealed_email === null || wrapped_key === null
+        ? []
+        : {
+            memberId: id,
+            userId,
+            role,
+            email: this.store.opener(id, wrapped_key)(SEALED_EMAIL, sealed_email),
+          },
     );
   }
 

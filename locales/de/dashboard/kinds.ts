@@ -8,6 +8,7 @@ export const kinds: typeof en = {
   contact: 'Kontakt',
   'contact-mail': 'E‑Mail an einen Kontakt',
   'contact-notes': 'Notizen zu einem Kontakt',
+  'notification-settings': 'Benachrichtigungen eines Mitglieds',
   field: 'Eigenes Feld',
   form: 'Anmeldeformular',
   'history-access': 'Zugriff auf den Verlauf',

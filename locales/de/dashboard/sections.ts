@@ -22,3 +22,4 @@ export { team } from './team.js';
 export { webhooks } from './webhooks.js';
 export { systemStatus } from './system-status.js';
 export { views } from './views.js';
+export { notifications } from './notifications.js';

@@ -1,0 +1,57 @@
+import { Commands } from '#libs/commands';
+import { Flag, handlerOf, Operation, RecordInput } from '#libs/rpc';
+import { Team } from '../team/index.js';
+import { changeSettings, notificationSettings, settingsIdOf } from './notification.js';
+import { DESCRIPTIONS, settingsRecord, settingsSchema } from './settings.js';
+import { requireTheirs } from './their-settings.js';
+
+@Operation({
+  name: 'notification.update-settings',
+  object: 'settings',
+  summary: 'Update a member’s notification settings',
+  description:
+    'Changes only the fields you send. All notifications are on until someone turns them off, but members only get those about ' +
+    'records that their role may see. Members can only change their own settings, unless they may change the team.',
+  answers: settingsSchema,
+  reasons: ['NOT_YOUR_SETTINGS'],
+})
+export class UpdateSettings extends RecordInput('memberId') {
+  @Flag({ optional: true, description: DESCRIPTIONS.firstSignature })
+  firstSignature?: boolean;
+
+  @Flag({ optional: true, description: DESCRIPTIONS.goalReached })
+  goalReached?: boolean;
+
+  @Flag({ optional: true, description: DESCRIPTIONS.commentWaiting })
+  commentWaiting?: boolean;
+
+  @Flag({ optional: true, description: DESCRIPTIONS.broadcastFinished })
+  broadcastFinished?: boolean;
+
+  @Flag({ optional: true, description: DESCRIPTIONS.webhookDisabled })
+  webhookDisabled?: boolean;
+
+  @Flag({ optional: true, description: DESCRIPTIONS.weeklyDigest, example: false })
+  weeklyDigest?: boolean;
+}
+
+export const UpdateSettingsHandler = handlerOf(
+  UpdateSettings,
+  [Commands, Team],
+  async (command, commands, team) => {
+    const { organizationId, memberId, context, ...given } = command;
+    const changed = await commands.change(
+      notificationSettings,
+      command,
+      settingsIdOf(memberId),
+      (before) => changeSettings(before, memberId, given),
+      async () => {
+        const { state, version } = await team.load(organizationId, memberId);
+        requireTheirs(context, state);
+        // No settings of a member who has just been removed.
+        return { guards: [{ streamId: memberId, version }] };
+      },
+    );
+    return settingsRecord(organizationId, memberId, changed);
+  },
+);
