@@ -3,7 +3,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { expectEntries } from '#libs/testing';
 import { groupsOfContacts } from '../src/contacts/index.js';
 import { nameOfDashboardPath } from '../src/dashboard/index.js';
-import { type Role, ROLES, Sessions, SignInLinks } from '../src/team/index.js';
+import { OffLinks } from '../src/notifications/index.js';
+import { type Role, ROLES, Sessions, SignInLinks, Team } from '../src/team/index.js';
 import {
   type Field,
   fieldsIn,
@@ -81,7 +82,13 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
       );
       return id;
     },
+    notification: async () => 'goalReached',
     token: async (userId) => {
+      if (path.includes('/notifications/')) {
+        const [membership] = await find(Team).membershipsOf(userId);
+        const link = { notification: 'goalReached', ...membership! } as const;
+        return find(OffLinks).urlOf(link).split('/').at(-1)!;
+      }
       const address = path.includes('/invitations/')
         ? await invitationTo(api, client, 'VIEWER', newAddress())
         : (await find(SignInLinks).make(userId))!;
@@ -90,9 +97,10 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
   };
 
   const addressFor = async (userId: string): Promise<string> => {
-    const [part, name] = /:(\w+)/.exec(path) ?? [];
-    const address = path.replace('{/}', '/');
-    return part === undefined ? address : address.replace(part, await MAKERS[name!]!(userId));
+    let address = path.replace('{/}', '/');
+    for (const [part, name] of path.matchAll(/:(\w+)/g))
+      address = address.replace(part, await MAKERS[name!]!(userId));
+    return address;
   };
 
   const answerTo = async (visitor: Visitor, address: string, headers: Record<string, string> = {}) => {
@@ -130,7 +138,7 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
         expect([who, await credentialsOf(other.userId)]).toEqual([who, before]);
       const events = await api.eventsAfter(client.organizationId, position);
       const done = events.map(({ type, actor }) => [type, actor.split(' ')[0]]);
-      expect([who, done]).toEqual([who, (entry.events ?? []).map((type) => [type, 'user'])]);
+      expect([who, done]).toEqual([who, (entry.events ?? []).map((type) => [type, entry.by ?? 'user'])]);
     }
   });
 
@@ -201,6 +209,7 @@ const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
   'publishable-key': ({ streamId }) => `publishable-keys/${streamId}`,
   webhook: ({ streamId }) => `webhooks/${streamId}`,
   member: ({ streamId }) => `team/${streamId}`,
+  'notification-settings': () => 'notifications',
 };
 
 const at = (organizationId: string, path: string) =>

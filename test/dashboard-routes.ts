@@ -12,6 +12,8 @@ export type RouteEntry = {
   form?: Record<string, string>;
   /** The events that the history records, with and without a session. */
   events?: readonly string[];
+  /** The type of their actor. Default: user. */
+  by?: string;
 };
 
 const SIGN_IN_FIRST = '303 /dashboard/sign-in';
@@ -34,6 +36,10 @@ export const ROUTES: Record<string, RouteEntry> = {
   'POST /dashboard/sign-in/:token': sameForAll('303 /dashboard'),
   'GET /dashboard/invitations/:token': sameForAll('200'),
   'POST /dashboard/invitations/:token': sameForAll('303 /dashboard/:own', { events: ['InvitationAccepted'] }),
+  'GET /dashboard/notifications/:notification/:token': sameForAll('200'),
+  'POST /dashboard/notifications/:notification/:token': sameForAll('200', {
+    ...{ events: ['NotificationSettingsChanged'], by: 'system' },
+  }),
   'POST /dashboard/passkey': sameForAll('403', { form: { response: '{}' } }),
   'POST /dashboard/sign-out': sameForAll('303 /dashboard/sign-in?out'),
   'GET /dashboard/account': { signedOut: SIGN_IN_FIRST, signedIn: '200' },

@@ -66,6 +66,8 @@ describe('the tables', () => {
     // Notes have no name. `notes.e2e` repeats the request.
     'note.create-note',
     'note.update-note',
+    // No one creates them: they begin with the membership.
+    'notification.update-settings',
     // It changes many contacts.
     'contact.update-contacts',
     // No request creates an organization, an image is identified by its bytes (image.e2e), and a member has no name.

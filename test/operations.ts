@@ -1157,6 +1157,15 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: (own) => own.a('note'),
     reasons: { MERGED: (own) => asMerged(own, 'note.delete-note', { noteId: newId() }) },
   },
+  'notification.get-settings': {
+    scope: 'notification:read',
+    answeredBy: { primary: 'is two reads of short streams' },
+    ask: (own) => own.the('member'),
+  },
+  'notification.update-settings': {
+    scope: 'notification:write',
+    ask: async (own) => ({ ...(await own.a('member')), weeklyDigest: false }),
+  },
   'team.invite-member': {
     scope: 'team:write',
     ask: (own) => ({ email: own.person().email, role: 'EDITOR' }),

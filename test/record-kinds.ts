@@ -1052,6 +1052,17 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
         ),
     },
   },
+  'notification-settings': {
+    async make(own) {
+      const { memberId } = await own.a('member');
+      await own.ask('notification.update-settings', { memberId, goalReached: false });
+      return { id: await lastStream(own, 'notification-settings'), memberId: memberId! };
+    },
+    show: (own, { memberId }) => own.send('notification.get-settings', { memberId }),
+    showsItself: true,
+    decide: (own, { memberId }) =>
+      own.send('notification.update-settings', { memberId, commentWaiting: false }),
+  },
   'suppressed-address': {
     async make(own) {
       const { email } = own.person();

@@ -540,6 +540,34 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     await eventually(async () => expect(await messages()).toHaveLength(1));
     expect((await messages())[0]).toMatch(/To: eve@example\.org[^]*\/dashboard\/invitations\//);
   },
+  notifications: async () => {
+    const server = await start({ DATA_DIR: directory.path });
+    const there = client.at(server.origin);
+    const member = { email: 'eve@example.org', role: 'EDITOR' };
+    const { invitationId } = (await there.post('team.invite-member', member)).body.data;
+    await deployment.store.append({
+      organizationId: client.organizationId,
+      metadata: { actor: { type: 'system', id: 'test' }, requestId: 'test' },
+      writes: [
+        {
+          ...{ streamType: 'member', streamId: invitationId, expectedVersion: 1 },
+          events: [{ type: 'InvitationAccepted', data: {} }],
+        },
+      ],
+    });
+    await sign(server, await petition(server, 1), 1);
+    const subjects = async () =>
+      (await messages()).flatMap((text) => /^Subject: (First signature|Goal reached)/m.exec(text)?.[1] ?? []);
+    await eventually(async () =>
+      expect((await subjects()).toSorted()).toEqual(['First signature', 'Goal reached']),
+    );
+  },
+  'weekly-digests': async () => {
+    await start();
+    const set = () =>
+      sql(`SELECT FROM timers WHERE timer = 'weekly-digest' AND id = $1`, [client.organizationId]);
+    await eventually(async () => expect(await set()).toHaveLength(1));
+  },
   'webhook-disabled-mail': async () => {
     const server = await start({ DATA_DIR: directory.path, MAIL_FROM: 'Advocacy <advocacy@example.org>' });
     const there = client.at(server.origin);

@@ -4,7 +4,7 @@ import { html, type Page, readForm, sendPage } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { openStream, RpcError, sendStream, StreamedAnswer } from '#libs/rpc';
 import { dashboardFor, type DashboardWords } from '#locales';
-import { isFromHere, isPrivate, readCookie, rememberWanted } from './cookie.js';
+import { isFromHere, isFromProgram, isPrivate, readCookie, rememberWanted } from './cookie.js';
 import { noticePage } from './document.js';
 import { People, type Person } from './people.js';
 
@@ -28,20 +28,20 @@ export class Answering {
   /**
    * Responds with a public page. Rate-limited, because some of these pages sign people in.
    *
-   * @param options `takesForeignForms`: the address itself authorizes what the form does, so mail programs may send it.
+   * @param options `takesFormsOfPrograms`: also forms that no browser sent, because the address authorizes what they do.
    */
   async open(
     request: Request,
     response: Response,
     make: (asked: Asked) => Promise<Answered>,
-    { takesForeignForms = false } = {},
+    { takesFormsOfPrograms = false } = {},
   ): Promise<void> {
     const open = async (asked: Asked) => {
       if (!isPrivate(request)) return noticePage(asked.words, asked.words.insecure, { status: 403 });
       await this.rateLimit.countAddress(request, response);
       return make(asked);
     };
-    await this.answer(request, response, open, { takesForeignForms });
+    await this.answer(request, response, open, { takesFormsOfPrograms });
   }
 
   /**
@@ -78,7 +78,7 @@ export class Answering {
     request: Request,
     response: Response,
     make: (asked: Asked) => Promise<Answered>,
-    { takesFile = false, takesForeignForms = false },
+    { takesFile = false, takesFormsOfPrograms = false },
   ): Promise<void> {
     const words = dashboardFor(request);
     request.errorPage = (status) =>
@@ -87,7 +87,7 @@ export class Answering {
     if (request.method === 'POST') {
       const given = takesFile ? 'no form' : await readForm(request);
       if (given === 'gone') return;
-      if (!takesForeignForms && !isFromHere(request)) {
+      if (!isFromHere(request) && !(takesFormsOfPrograms && isFromProgram(request))) {
         if (takesFile) request.resume();
         return send(request, response, noticePage(words, words.foreignForm, { status: 403 }));
       }

@@ -69,6 +69,11 @@ export function isFromHere(request: Request): boolean {
   return URL.canParse(here) && new URL(here).origin === origin;
 }
 
+/** Whether something other than a browser sent a form, such as the server of a mail program. */
+export function isFromProgram({ headers }: Request): boolean {
+  return headers.origin === undefined && headers['sec-fetch-site'] === undefined;
+}
+
 /** Marks browsers in which a person has signed in before. The value is opaque. */
 const KNOWN = 'known';
 const KNOWN_DAYS = 365;

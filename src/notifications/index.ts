@@ -1,4 +1,4 @@
-export { notificationsFor } from './notification.js';
+export { notificationsFor, settingsIdOf } from './notification.js';
 export { NotificationsModule } from './notifications.module.js';
 export { type OffLink, OffLinks } from './off-links.js';
 export { type SettingsRecord } from './settings.js';

@@ -11,13 +11,11 @@ import { NotificationMails } from './notification-mails.js';
 import { Notifications } from './notify.js';
 import { OffLinks } from './off-links.js';
 import * as operations from './operations.js';
-import { reasons } from './reasons.js';
 import { WeeklyDigestClock, WeeklyDigestMail, WeeklyDigests } from './weekly-digest.js';
 
 @ProductModule({
   operations,
   services: { notification: 'Emails to members about what happens in the organization.' },
-  reasons,
   streams: [notificationSettings],
   subscriptions: [Notifications, WeeklyDigests],
   timers: [CommentsWaiting, WeeklyDigestClock, WeeklyDigestMail],

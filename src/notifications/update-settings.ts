@@ -1,9 +1,8 @@
 import { Commands } from '#libs/commands';
 import { Flag, handlerOf, Operation, RecordInput } from '#libs/rpc';
-import { Team } from '../team/index.js';
+import { activeMember, Team } from '../team/index.js';
 import { changeSettings, notificationSettings, settingsIdOf } from './notification.js';
 import { DESCRIPTIONS, settingsRecord, settingsSchema } from './settings.js';
-import { requireTheirs } from './their-settings.js';
 
 @Operation({
   name: 'notification.update-settings',
@@ -11,9 +10,8 @@ import { requireTheirs } from './their-settings.js';
   summary: 'Update a member’s notification settings',
   description:
     'Changes only the fields you send. All notifications are on until someone turns them off, but members only get those about ' +
-    'records that their role may see. Members can only change their own settings, unless they may change the team.',
+    'records that their role may see. In the dashboard, members choose for themselves.',
   answers: settingsSchema,
-  reasons: ['NOT_YOUR_SETTINGS'],
 })
 export class UpdateSettings extends RecordInput('memberId') {
   @Flag({ optional: true, description: DESCRIPTIONS.firstSignature })
@@ -39,7 +37,7 @@ export const UpdateSettingsHandler = handlerOf(
   UpdateSettings,
   [Commands, Team],
   async (command, commands, team) => {
-    const { organizationId, memberId, context, ...given } = command;
+    const { organizationId, memberId, context: _, ...given } = command;
     const changed = await commands.change(
       notificationSettings,
       command,
@@ -47,7 +45,7 @@ export const UpdateSettingsHandler = handlerOf(
       (before) => changeSettings(before, memberId, given),
       async () => {
         const { state, version } = await team.load(organizationId, memberId);
-        requireTheirs(context, state);
+        activeMember(state);
         // No settings of a member who has just been removed.
         return { guards: [{ streamId: memberId, version }] };
       },

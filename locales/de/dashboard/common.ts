@@ -224,7 +224,6 @@ export const common: typeof en = {
     PETITION_NOT_PUBLISHED: 'Diese Petition ist ein Entwurf. Veröffentlichen Sie sie zuerst.',
     NOTE_LIMIT_REACHED:
       'Dieser Kontakt hat schon die Höchstzahl an Notizen. Löschen Sie zuerst einige davon.',
-    NOT_YOUR_SETTINGS: 'Das sind die Benachrichtigungen eines anderen Mitglieds.',
     NO_PUBLIC_COMMENT: 'Diese Unterschrift hat keinen öffentlichen Kommentar.',
     PETITION_CLOSED: 'Diese Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',
     PETITION_NOT_CLOSED: 'Diese Petition ist nicht geschlossen. Schließen Sie sie zuerst.',

@@ -1,6 +1,13 @@
 import { type fields as en } from '../../en/dashboard/fields.js';
 
 export const fields: typeof en = {
+  broadcastFinished: 'E‑Mail versendet',
+  commentWaiting: 'Wartende Kommentare',
+  firstSignature: 'Erste Unterschrift',
+  goalReached: 'Ziel erreicht',
+  memberId: 'Mitglied',
+  webhookDisabled: 'Webhook deaktiviert',
+  weeklyDigest: 'Wochenübersicht',
   address: 'Straße und Hausnummer',
   addressId: 'Adressdatensatz',
   after: 'Nach Ereignisnummer',

@@ -28,7 +28,11 @@ export const keys: typeof en = {
     expiresHint: 'Leer lassen, wenn der Schlüssel nicht ablaufen soll.',
     rateLimit: 'Anfragen pro Sekunde',
   },
-  services: { history: 'Verlauf, einschließlich aller Namen', note: 'Notizen zu Kontakten' },
+  services: {
+    history: 'Verlauf, einschließlich aller Namen',
+    note: 'Notizen zu Kontakten',
+    notification: 'Benachrichtigungen von Mitgliedern',
+  },
   read: (what) => `${what}: ansehen`,
   write: (what) => `${what}: bearbeiten`,
   send: (what) => `${what}: senden`,

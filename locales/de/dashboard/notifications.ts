@@ -2,7 +2,6 @@ import { type notifications as en } from '../../en/dashboard/notifications.js';
 
 export const notifications: typeof en = {
   text: 'Sie erhalten eine E‑Mail, wenn so etwas passiert. Ihre Auswahl gilt nur für Sie und nur für diese Organisation.',
-  nothing: 'Mit Ihrer Rolle erhalten Sie keine E‑Mails.',
   button: 'Speichern',
   names: {
     firstSignature: 'Eine Petition erhält ihre erste Unterschrift',

@@ -231,7 +231,6 @@ export const common = {
     EMAIL_TAKEN: 'Another contact has this email address.',
     PETITION_NOT_PUBLISHED: 'This petition is a draft. Publish it first.',
     NOTE_LIMIT_REACHED: 'This contact already has the maximum number of notes. Delete some of them first.',
-    NOT_YOUR_SETTINGS: 'These are the notification settings of another member.',
     NO_PUBLIC_COMMENT: 'This signature has no public comment.',
     PETITION_CLOSED: 'This petition is closed. Reopen it first.',
     PETITION_NOT_CLOSED: 'This petition is not closed. Close it first.',

@@ -1,5 +1,12 @@
 /** The label of each field of event data. A unit test reports fields of stored histories without one. */
 export const fields = {
+  broadcastFinished: 'Email sent',
+  commentWaiting: 'Comments that wait',
+  firstSignature: 'First signature',
+  goalReached: 'Goal reached',
+  memberId: 'Member',
+  webhookDisabled: 'Webhook disabled',
+  weeklyDigest: 'Weekly summary',
   address: 'Street address',
   addressId: 'Address record',
   after: 'After event number',

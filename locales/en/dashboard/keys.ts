@@ -26,7 +26,11 @@ export const keys = {
     expiresHint: 'Leave empty if the key should not expire.',
     rateLimit: 'Requests per second',
   },
-  services: { history: 'History, including all names', note: 'Notes on contacts' },
+  services: {
+    history: 'History, including all names',
+    note: 'Notes on contacts',
+    notification: 'Notifications of members',
+  },
   read: (what: string) => `${what}: view`,
   write: (what: string) => `${what}: edit`,
   send: (what: string) => `${what}: send`,

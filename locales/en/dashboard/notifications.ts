@@ -1,6 +1,5 @@
 export const notifications = {
   text: 'We email you when one of these things happens. Your choice applies only to you, and only to this organization.',
-  nothing: 'Your role gets no emails.',
   button: 'Save',
   names: {
     firstSignature: 'A petition gets its first signature',

@@ -1,5 +1,6 @@
 import { html } from '#libs/pages';
-import { notificationsFor, type SettingsRecord } from '../../notifications/index.js';
+import { notificationsFor, settingsIdOf, type SettingsRecord } from '../../notifications/index.js';
+import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
 import { CheckField, FormOf } from '../parts.js';
@@ -8,12 +9,17 @@ import { CheckField, FormOf } from '../parts.js';
 export const notificationPages: PageDefinition[] = [
   {
     path: 'notifications',
-    needs: null,
+    // Without it, a role gets no notifications.
+    needs: 'petition:read',
     show: async (context) => {
       const { words, form } = context;
-      const { text, nothing, button, names } = words.notifications;
+      const { text, button, names } = words.notifications;
       const offered = offeredTo(context);
-      const settings = await context.api.run<SettingsRecord>('notification.get-settings', whose(context));
+      const { memberId } = whose(context);
+      const [settings, past] = await Promise.all([
+        context.api.run<SettingsRecord>('notification.get-settings', { memberId }),
+        ActivityLog(context, settingsIdOf(memberId)),
+      ]);
       const fields = offered.map(
         (name) => html`<p>${CheckField(form, { name, label: names[name], isTicked: settings[name] })}</p>`,
       );
@@ -21,11 +27,9 @@ export const notificationPages: PageDefinition[] = [
         section: 'notifications',
         title: words.sections.notifications,
         content: html`<div class="text">
-          ${
-            offered.length === 0
-              ? html`<p class="lead">${nothing}</p>`
-              : html`<p class="lead">${text}</p>${FormOf(form, { fields, button })}`
-          }
+          <p class="lead">${text}</p>
+          ${FormOf(form, { fields, button })}
+          ${settings.version === 0 ? null : past}
         </div>`,
       });
     },

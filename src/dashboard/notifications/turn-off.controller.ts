@@ -58,7 +58,7 @@ export class TurnOffController {
       </p>`;
       return noticePage(words, { title, text: text(words.notifications.names[notification]) }, { more });
     };
-    return this.answering.open(request, response, turnOff, { takesForeignForms: true });
+    return this.answering.open(request, response, turnOff, { takesFormsOfPrograms: true });
   }
 
   private linkOf(request: Request): OffLink | undefined {
