@@ -59,28 +59,28 @@ Le webhook a donc été désactivé. Aucun événement n’est perdu. Pour consu
     off: 'Ne plus recevoir ce type d’e‑mail',
     settings: 'Choisir les e‑mails que vous recevez',
     firstSignature: {
-      subject: (petition) => `Première signature : ${petition}`,
-      text: (petition) => `Quelqu’un vient de signer « ${petition} ». C’est la première signature.`,
+      subject: (petition) => `Première signature : ${petition}`,
+      text: (petition) => `Quelqu’un vient de signer « ${petition} ». C’est la première signature.`,
       button: 'Voir la pétition',
     },
     goalReached: {
-      subject: (petition) => `Objectif atteint : ${petition}`,
+      subject: (petition) => `Objectif atteint : ${petition}`,
       text: ({ petition, goal, signatures }) =>
-        `« ${petition} » a atteint son objectif de ${goal} signatures. La pétition en compte maintenant ${signatures}.`,
+        `« ${petition} » a atteint son objectif de ${goal} signatures. La pétition en compte maintenant ${signatures}.`,
       button: 'Voir la pétition',
     },
     commentWaiting: {
       subject: (comments, count, petition) =>
-        `${comments === 1 ? '1 commentaire à modérer' : `${count} commentaires à modérer`} : ${petition}`,
+        `${comments === 1 ? '1 commentaire à modérer' : `${count} commentaires à modérer`} : ${petition}`,
       text: (comments, count, petition) =>
         comments === 1
-          ? `Une personne a laissé un commentaire en signant « ${petition} ». Il apparaîtra sur la page dès que vous l’aurez approuvé.`
-          : `${count} commentaires sur « ${petition} » attendent votre approbation. Chacun apparaîtra sur la page dès que vous l’aurez approuvé.`,
+          ? `Une personne a laissé un commentaire en signant « ${petition} ». Il apparaîtra sur la page dès que vous l’aurez approuvé.`
+          : `${count} commentaires sur « ${petition} » attendent votre approbation. Chacun apparaîtra sur la page dès que vous l’aurez approuvé.`,
       button: 'Modérer les commentaires',
     },
     broadcastFinished: {
-      subject: (name) => `Envoyé : ${name}`,
-      text: (name) => `L’envoi de votre e‑mail « ${name} » est terminé.`,
+      subject: (name) => `Envoyé : ${name}`,
+      text: (name) => `L’envoi de votre e‑mail « ${name} » est terminé.`,
       sent: (people, count) => (people === 1 ? 'Envoyé à 1 personne' : `Envoyé à ${count} personnes`),
       failed: (people, count) =>
         people === 1 ? '1 personne n’a pas pu être jointe' : `${count} personnes n’ont pas pu être jointes`,
@@ -93,30 +93,30 @@ Le webhook a donc été désactivé. Aucun événement n’est perdu. Pour consu
           ? '1 personne a été ignorée, par exemple parce qu’elle s’est désabonnée entre-temps'
           : `${count} personnes ont été ignorées, par exemple parce qu’elles se sont désabonnées entre-temps`,
       hindered: {
-        subject: (name) => `Non envoyé : ${name}`,
+        subject: (name) => `Non envoyé : ${name}`,
         text: (name) =>
-          `L’envoi de votre e‑mail « ${name} » était programmé, mais il n’a pas pu avoir lieu. Sa page indique ce qui manque. Personne ne l’a reçu.`,
+          `L’envoi de votre e‑mail « ${name} » était programmé, mais il n’a pas pu avoir lieu. Sa page indique ce qui manque. Personne ne l’a reçu.`,
       },
       button: 'Voir les résultats',
     },
     webhookDisabled: {
-      subject: (organization) => `Webhook désactivé : ${organization}`,
+      subject: (organization) => `Webhook désactivé : ${organization}`,
       text: (url) =>
-        `Ce webhook échoue depuis si longtemps qu’il a été désactivé :\n\n${url}\n\nAucun événement n’est perdu. Dès que le serveur de destination accepte à nouveau les requêtes, relancez le webhook. L’envoi reprendra là où il s’est arrêté.`,
+        `Ce webhook échoue depuis si longtemps qu’il a été désactivé :\n\n${url}\n\nAucun événement n’est perdu. Dès que le serveur de destination accepte à nouveau les requêtes, relancez le webhook. L’envoi reprendra là où il s’est arrêté.`,
       button: 'Voir le webhook',
     },
     weeklyDigest: {
-      subject: (organization) => `Votre semaine : ${organization}`,
+      subject: (organization) => `Votre semaine : ${organization}`,
       text: (first, last) => `Voici ce qui s’est passé du ${first} au ${last}.`,
       figures: {
-        signatures: (count) => `Nouvelles signatures : ${count}`,
-        contacts: (count) => `Nouveaux contacts : ${count}`,
-        unsubscribes: (count) => `Désabonnements : ${count}`,
+        signatures: (count) => `Nouvelles signatures : ${count}`,
+        contacts: (count) => `Nouveaux contacts : ${count}`,
+        unsubscribes: (count) => `Désabonnements : ${count}`,
       },
       petition: ({ title, added, signatures, goal }) =>
-        `« ${title} » : ${added} de plus, soit ${signatures} signatures sur ${goal}`,
+        `« ${title} » : ${added} de plus, soit ${signatures} signatures sur ${goal}`,
       broadcast: (name, people, count) =>
-        `« ${name} » : envoyé à ${people === 1 ? '1 personne' : `${count} personnes`}`,
+        `« ${name} » : envoyé à ${people === 1 ? '1 personne' : `${count} personnes`}`,
       comments: (comments, count) =>
         comments === 1
           ? '1 commentaire attend votre approbation.'

@@ -77,7 +77,7 @@ export function navigation(): { group: NavigationGroup | null; sections: Record<
         organization: { path: 'organization', needs: 'organization:read' },
         views: { path: 'views', needs: 'view:read', shows: 'view' },
         team: { path: 'team', needs: 'team:read', shows: 'member' },
-        notifications: { path: 'notifications', needs: 'petition:read' },
+        notifications: { path: 'notifications', needs: 'notification:read' },
         keys: { path: 'keys', needs: 'api-key:read', shows: 'api-key' },
         publishableKeys: { path: 'publishable-keys', needs: 'api-key:read', shows: 'publishable-key' },
         webhooks: { path: 'webhooks', needs: 'webhook:read', shows: 'webhook' },

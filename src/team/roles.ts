@@ -19,8 +19,10 @@ const CAMPAIGNING = [
   'view',
   'note',
 ];
-/** What all members can see of their organization, and their own notification settings. */
-const COMMON = ['organization:read', 'team:read', 'notification:read', 'notification:write'];
+/** Everything that all members can see of their organization. */
+const COMMON = ['organization:read', 'team:read'];
+/** The notifications that members of these roles can get are about records that they may see. */
+const NOTIFIED = [...COMMON, 'notification:read', 'notification:write'];
 
 const isCampaigning = (scope: string) => {
   const service = scope.split(':')[0]!;
@@ -31,8 +33,8 @@ const HAS_SCOPE: Record<Role, (scope: string) => boolean> = {
   OWNER: () => true,
   // Lists every scope by name: only owners have `*`, which can create owners.
   ADMIN: (scope) => scope !== '*',
-  EDITOR: (scope) => COMMON.includes(scope) || isCampaigning(scope),
-  VIEWER: (scope) => COMMON.includes(scope) || (isCampaigning(scope) && scope.endsWith(':read')),
+  EDITOR: (scope) => NOTIFIED.includes(scope) || isCampaigning(scope),
+  VIEWER: (scope) => NOTIFIED.includes(scope) || (isCampaigning(scope) && scope.endsWith(':read')),
   AUDITOR: (scope) => [...COMMON, 'history:read', 'api-key:read', 'webhook:read'].includes(scope),
 };
 

@@ -73,6 +73,8 @@ export const systemStatus: typeof en = {
     'sign-up-requests': 'Angemeldete um Bestätigung per E‑Mail bitten',
     'thank-you-mails': 'Dankes-E‑Mails an Unterzeichnende senden',
     'webhook-cursors': 'Startpunkt von Webhooks festlegen',
+    notifications: 'Teammitglieder benachrichtigen',
+    'weekly-digests': 'Wochenübersichten planen',
     'webhook-disabled-mail': 'Inhaber·innen über deaktivierte Webhooks benachrichtigen',
   },
 };

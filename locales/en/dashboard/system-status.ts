@@ -74,6 +74,8 @@ export const systemStatus = {
     'sign-up-requests': 'Ask people who signed up to confirm by email',
     'thank-you-mails': 'Send thank-you emails to signers',
     'webhook-cursors': 'Set where webhooks start',
+    notifications: 'Notify team members',
+    'weekly-digests': 'Schedule weekly summaries',
     'webhook-disabled-mail': 'Notify owners of disabled webhooks',
   } as Names,
 };

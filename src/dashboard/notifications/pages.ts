@@ -9,8 +9,8 @@ import { CheckField, FormOf } from '../parts.js';
 export const notificationPages: PageDefinition[] = [
   {
     path: 'notifications',
-    // Without it, a role gets no notifications.
-    needs: 'petition:read',
+    needs: 'notification:read',
+    changes: 'notification:write',
     show: async (context) => {
       const { words, form } = context;
       const { text, button, names } = words.notifications;
