@@ -1,7 +1,7 @@
 import { type notifications as en } from '../../en/dashboard/notifications.js';
 
 export const notifications: typeof en = {
-  text: 'Sie erhalten eine E‑Mail, wenn so etwas passiert. Ihre Auswahl gilt nur für Sie und nur für diese Organisation.',
+  text: 'Wählen Sie aus, worüber Sie bei dieser Organisation per E‑Mail informiert werden. Andere Mitglieder entscheiden das für sich selbst.',
   button: 'Speichern',
   names: {
     firstSignature: 'Eine Petition erhält ihre erste Unterschrift',

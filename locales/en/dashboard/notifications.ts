@@ -1,5 +1,5 @@
 export const notifications = {
-  text: 'We email you when one of these things happens. Your choice applies only to you, and only to this organization.',
+  text: 'Choose which emails you get about this organization. Other members choose for themselves.',
   button: 'Save',
   names: {
     firstSignature: 'A petition gets its first signature',

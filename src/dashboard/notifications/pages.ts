@@ -20,8 +20,8 @@ export const notificationPages: PageDefinition[] = [
         context.api.run<SettingsRecord>('notification.get-settings', { memberId }),
         ActivityLog(context, settingsIdOf(memberId)),
       ]);
-      const fields = offered.map(
-        (name) => html`<p>${CheckField(form, { name, label: names[name], isTicked: settings[name] })}</p>`,
+      const fields = offered.map((name) =>
+        CheckField(form, { name, label: names[name], isTicked: settings[name] }),
       );
       return context.view.page({
         section: 'notifications',
