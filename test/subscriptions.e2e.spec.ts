@@ -543,6 +543,9 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
   notifications: async () => {
     const server = await start({ DATA_DIR: directory.path });
     const there = client.at(server.origin);
+    // It begins with the events after its first start.
+    const begun = () => sql(`SELECT FROM subscriptions WHERE name = 'notifications'`);
+    await eventually(async () => expect(await begun()).toHaveLength(1));
     const member = { email: 'eve@example.org', role: 'EDITOR' };
     const { invitationId } = (await there.post('team.invite-member', member)).body.data;
     await deployment.store.append({
