@@ -558,6 +558,7 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
         },
       ],
     });
+    await eventually(async () => expect((await there.get('team.list-members')).body.data).toHaveLength(1));
     await sign(server, await petition(server, 1), 1);
     const subjects = async () =>
       (await messages()).flatMap((text) => /^Subject: (First signature|Goal reached)/m.exec(text)?.[1] ?? []);
