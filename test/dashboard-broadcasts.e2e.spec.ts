@@ -333,6 +333,66 @@ it('the preview shows images of other servers, and loads nothing else from them'
   );
 });
 
+describe('the preview of an email that is being written', () => {
+  const preview = 'broadcasts/preview';
+  const buttonTo = (path: string) => `formaction="${at(path)}" formtarget="_blank"`;
+  const withoutToken = (html: string) => html.replaceAll(/\/u\/[\w-]+/g, '/u/token');
+
+  it('is the email that would be sent, to a made-up recipient, and saves nothing', async () => {
+    expect(await get('broadcasts/new')).toContain(buttonTo(preview));
+    const before = (await client.get('event.list-events', {})).body.data[0].id;
+    const written = { subject: 'News', preheader: 'In short', content: '# We won\n\nThe river is clean.' };
+    const { status, text, headers } = await post(preview, written);
+    expect(status).toBe(200);
+    expect(headers.get('content-security-policy')).toBe(
+      "default-src 'none'; img-src http: https:; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox allow-same-origin",
+    );
+    const personal = { subject: 'For {{ contact.firstName }}', content: 'You live in {{ contact.city }}.' };
+    const { text: toSample } = await german().post(at(preview), personal);
+    expect(toSample).toContain('<title>For Erika</title>');
+    expect(wordsOf(toSample)).toContain('You live in Berlin.');
+    expect((await client.get('event.list-events', {})).body.data[0].id).toBe(before);
+
+    const { broadcastId } = await call(client, 'broadcast.create-broadcast', { name: newName(), ...written });
+    const { html } = (await client.get('broadcast.preview-broadcast', { broadcastId })).body.data;
+    expect(withoutToken(text)).toBe(withoutToken(html));
+  });
+
+  it('contains the values of the only petition, and of custom fields', async () => {
+    const { petitionId } = await call(client, 'petition.create-petition', { name: 'Clean brook' });
+    await call(client, 'field.create-field', { name: 'Shoe size', type: 'TEXT' });
+    const content = '{{ petition.title }}: {{ contact.fields.shoeSize }}';
+    const { text } = await post(preview, { subject: 'S', content, petitionIds: petitionId });
+    expect(wordsOf(text)).toContain('Clean brook: Shoe size');
+  });
+
+  it('of an email in HTML contains its content, which the form does not', async () => {
+    const html = { name: newName(), subject: 'S', format: 'HTML', content: '<p>From <b>elsewhere</b></p>' };
+    const { broadcastId } = await call(client, 'broadcast.create-broadcast', html);
+    expect(await get(`broadcasts/${broadcastId}/edit`)).toContain(buttonTo(`${preview}?like=${broadcastId}`));
+    const { text } = await post(`${preview}?like=${broadcastId}`, { subject: 'S' });
+    expect(text).toMatch(/From <b[^>]*>elsewhere<\/b>/);
+  });
+
+  it.each([
+    [{ subject: 'S', content: '{{ contact.frstName }}' }, 'Message: Unknown field: contact.frstName.'],
+    [{ subject: 'S', content: 'Hi {% if' }, 'Message: '],
+    [{ subject: 'x'.repeat(201), content: 'Hi' }, 'Subject: '],
+  ])('shows in its place what prevents it: %#', async (form, says) => {
+    const { status, text } = await post(preview, form);
+    expect(status).toBe(200);
+    expect(text.replaceAll(/<[^>]*>/g, ' ')).toMatch(new RegExp(`There is a problem\\s+${says}`));
+  });
+
+  it('returns 404 for a broadcast of another organization', async () => {
+    const other = await api.organization();
+    const { status } = await post(`${preview}?like=${await RECORDS.broadcast!(api, other, {})}`, {
+      subject: 'S',
+    });
+    expect(status).toBe(404);
+  });
+});
+
 describe('recipients', () => {
   it('are shown with translated details, and unchanged responses of mail servers', async () => {
     const broadcastId = await sendingTo(3);

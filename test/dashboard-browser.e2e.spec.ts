@@ -744,6 +744,18 @@ inBrowser('in Chromium', () => {
     await page.locator('.ProseMirror').click();
     await page.keyboard.type('Hello');
     await page.locator('[name=subject]').fill('Counted first');
+    // As the email that would be sent.
+    const pages = await page.evaluate('history.length');
+    const mail = page.frameLocator('.mail iframe:not(.loading)');
+    await page.locator('button[formtarget]').click();
+    await mail.getByText('Hello').waitFor();
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.locator('[name=preheader]').fill('In short');
+    await mail.getByText('In short').waitFor({ state: 'attached' });
+    await page.locator('[data-subject]', { hasText: 'Counted first' }).waitFor();
+    await page.locator('.mail [value=desktop]').check();
+    expect(await page.evaluate('history.length')).toBe(pages);
+    expect(await window.findings()).toEqual([]);
     await page.locator('[name=subject]').press('Enter');
     await page.locator('h1', { hasText: 'Counted first' }).waitFor();
     const [saved] = (await client.get('broadcast.list-broadcasts', { q: 'Counted' })).body.data;

@@ -320,6 +320,14 @@ export const TABLE: Record<string, PageEntry> = {
     act: EDITORS,
     form: () => ({ name: newName(), subject: 'News', content: 'We won.' }),
   },
+  'broadcasts/preview': {
+    see: EDITORS,
+    act: EDITORS,
+    shown: 404,
+    acted: 200,
+    isTrial: true,
+    form: () => ({ subject: 'News', content: 'We won.' }),
+  },
   'broadcasts/:broadcast': { see: READERS, hasPast: true },
   'broadcasts/:broadcast/edit': {
     see: EDITORS,

@@ -26,6 +26,7 @@ import { Starts } from './starts.js';
 import { TestMails } from './test-mails.js';
 import { ThankYouLetters } from './thank-you-letters.js';
 import { ThankYouSender } from './thank-you-sender.js';
+import { UnsavedPreviews } from './unsaved-previews.js';
 
 @ProductModule({
   operations,
@@ -60,6 +61,7 @@ import { ThankYouSender } from './thank-you-sender.js';
     Starts,
     TestMails,
     ThankYouLetters,
+    UnsavedPreviews,
   ],
   exports: [Recipients, BroadcastFigures, SignLinks, Starts],
 })

@@ -14,6 +14,7 @@ export { BROADCAST_BACKLOG, RECIPIENT_STATUSES, type RecipientRecord, Recipients
 export { type Blocked, NOBODY } from './message-builder.js';
 export { Starts } from './starts.js';
 export { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS } from './merge-fields.js';
+export { UnsavedPreviews } from './unsaved-previews.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';
 export { type LinkedSigner, SignLinks } from './sign-links.js';
 export { CreateBroadcast } from './create-broadcast.js';

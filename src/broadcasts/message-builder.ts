@@ -282,6 +282,13 @@ export class MessageBuilder {
   }
 }
 
+const OF_TEMPLATES: readonly Blocker[] = ['UNKNOWN_MERGE_FIELD', 'TEMPLATE_INVALID'];
+
+/** Why a message has no preview. Blockers to sending, such as a missing sender, do not prevent it. */
+export function notShowable(blockers: readonly Blocked[]): RpcError {
+  return notReady(blockers.filter(({ blocker }) => OF_TEMPLATES.includes(blocker)));
+}
+
 /** Reports all blockers together. */
 export function notReady(blockers: readonly Blocked[]): RpcError {
   const sentences = blockers.map(({ blocker, message }) => `${blocker}: ${message}`);

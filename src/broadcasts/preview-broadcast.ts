@@ -1,10 +1,8 @@
 import { RecordReader } from '#libs/commands';
 import { handlerOf, Id, noSuch, Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { contact } from '../contacts/index.js';
-import { broadcast, type Blocker, existingBroadcast } from './broadcast.js';
-import { MessageBuilder, notReady, type Recipient } from './message-builder.js';
-
-const OF_TEMPLATES: readonly Blocker[] = ['UNKNOWN_MERGE_FIELD', 'TEMPLATE_INVALID'];
+import { broadcast, existingBroadcast } from './broadcast.js';
+import { MessageBuilder, notShowable, type Recipient } from './message-builder.js';
 
 /** Gmail hides the end of emails of more than 102 KB, with the unsubscribe link. Personal values add to the preview. */
 const LARGE_BYTES = 80 * 1024;
@@ -54,8 +52,7 @@ export const PreviewBroadcastHandler = handlerOf(
       recipient = { id: contactId, ...details, customFields };
     }
     const { writing, blockers } = await messageBuilder.prepare(organizationId, broadcastId, fields);
-    // Blockers to sending, such as a missing sender, do not prevent a preview.
-    if (!writing) throw notReady(blockers.filter(({ blocker }) => OF_TEMPLATES.includes(blocker)));
+    if (!writing) throw notShowable(blockers);
     const { subject, html, text } = await messageBuilder.show(writing, recipient, context.scopes);
     const bytes = Buffer.byteLength(html);
     const message =

@@ -61,10 +61,18 @@ export function pageOf(options: PageOptions): Page {
   return { ...page, headers: { ...page.headers, ...HEADERS } };
 }
 
-/** An email in a frame of a page. It shows its images, as mail programs do, and cannot run scripts or load anything else. */
-export function mailPage({ locale }: DashboardWords, mail: string): Page {
-  const policy =
-    "default-src 'none'; img-src http: https:; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
+/**
+ * An email in a frame of a page. It shows its images, as mail programs do, and cannot run scripts or load anything else.
+ *
+ * @param isMeasured the page around it reads its height and its title, and therefore shares its origin.
+ */
+export function mailPage(
+  { locale }: DashboardWords,
+  mail: string,
+  { isMeasured = false }: { isMeasured?: boolean } = {},
+): Page {
+  const sandbox = isMeasured ? 'sandbox allow-same-origin' : 'sandbox';
+  const policy = `default-src 'none'; img-src http: https:; style-src 'unsafe-inline'; frame-ancestors 'self'; ${sandbox}`;
   return {
     status: 200,
     headers: {

@@ -8,6 +8,7 @@ const SCRIPTS = {
   morph: 'idiomorph/dist/idiomorph-ext.min.js',
   comfort: '#dashboard-browser/comfort',
   editor: '#dashboard-browser/editor',
+  'mail-preview': '#dashboard-browser/mail-preview',
   picker: '#dashboard-browser/picker',
   passkey: '#dashboard-browser/passkey',
   verify: '#dashboard-browser/verify',

@@ -121,6 +121,8 @@ textarea.long{min-height:20rem}
 .live{display:none;position:sticky;top:var(--space-3);max-height:calc(100vh - 2*var(--space-3));overflow-y:auto}.live>h2{margin:0 0 var(--space-1);color:var(--quiet);font-size:var(--text-1)}.live .preview{padding:var(--space-3)}
 .preview{max-width:46rem;padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
+.mail{overflow-x:auto}.mail iframe{display:block;width:22.5rem;max-width:100%;height:auto;margin:0 auto var(--space-2);border-radius:0;pointer-events:none}.mail:has([value=desktop]:checked) iframe{width:40rem;max-width:none;zoom:.5}.mail .loading{position:absolute;visibility:hidden}
+.mail [data-subject]{margin:0 0 var(--space-2);font-weight:600;overflow-wrap:anywhere}.widths{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);align-items:center}.widths h2{margin:0 0 var(--space-2)}.widths fieldset{display:flex;margin:0 0 var(--space-2)}.widths label{position:relative;align-content:center;min-height:calc(var(--height) - .25rem);margin:0 0 0 -1px;padding:0 .75rem;border:1px solid var(--edge);font-size:var(--text-1)}.widths label:first-of-type{border-radius:.375rem 0 0 .375rem}.widths label:last-of-type{border-radius:0 .375rem .375rem 0}.widths label:has(:checked){background:var(--ink);color:var(--ground)}.widths label:has(:focus-visible){outline:2px solid var(--link);outline-offset:2px}.widths input{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0}
 #key,#checkpoint{font-family:ui-monospace,monospace;font-size:var(--text-1)}
 .thumb{width:8rem;border-radius:.375rem}
 @media (max-width:30rem){
@@ -135,8 +137,8 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .icon{display:none}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
 .choosing .button{padding-inline:.5rem}.find .field{max-width:none}}
-@media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.plot path{stroke:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
-@media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}.live:not([hidden]){display:block}}
+@media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.plot path{stroke:Highlight}.ways a[aria-current],.button:not(.plain),.widths label:has(:checked){border:2px solid CanvasText}.button{border:1px solid}}
+@media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}.live:not([hidden]){display:block}.beside:has(.mail){grid-template-columns:minmax(0,1fr) 22.5rem}.beside:has(.mail [value=desktop]:checked){grid-template-columns:minmax(0,1fr) 30rem}.mail{position:sticky;top:var(--space-3);max-height:calc(100vh - 2*var(--space-3));overflow-y:auto}.mail:has([value=desktop]:checked) iframe{zoom:.75}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:14rem minmax(0,1fr);gap:0 var(--space-4)}
 .seek{display:block}

@@ -88,6 +88,26 @@ export const broadcasts: typeof en = {
   large: (kilobytes) =>
     `Diese E‑Mail ist ${kilobytes} KB groß. Gmail blendet alles nach 102 KB aus, auch den Abmeldelink. Kürzen Sie sie.`,
   frame: 'Vorschau der E‑Mail',
+  live: {
+    width: 'Breite der Vorschau',
+    phone: 'Smartphone',
+    desktop: 'Computer',
+    sample: {
+      note: 'Die Felder enthalten Angaben einer erfundenen Person. Bilder werden von ihren Websites geladen.',
+      details: {
+        email: 'erika@example.org',
+        firstName: 'Erika',
+        lastName: 'Mustermann',
+        phone: '+49 30 23125 123',
+        mobile: '+49 171 3920012',
+        address: 'Musterstraße 1',
+        zip: '10115',
+        city: 'Berlin',
+        region: 'Berlin',
+        country: 'DE',
+      },
+    },
+  },
   audience: {
     title: 'Empfänger',
     count: 'Empfänger zählen',

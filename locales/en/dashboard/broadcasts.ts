@@ -86,6 +86,26 @@ export const broadcasts = {
   anybody: 'Anyone',
   previewText: 'Plain-text version',
   frame: 'Email preview',
+  live: {
+    width: 'Width of the preview',
+    phone: 'Phone',
+    desktop: 'Desktop',
+    sample: {
+      note: 'Merge fields contain the details of a made-up recipient. Images load from their websites.',
+      details: {
+        email: 'sam@example.org',
+        firstName: 'Sam',
+        lastName: 'Example',
+        phone: '+44 117 496 0123',
+        mobile: '+44 7700 900123',
+        address: '1 Sample Street',
+        zip: 'BS1 4ND',
+        city: 'Bristol',
+        region: 'England',
+        country: 'GB',
+      },
+    },
+  },
   large: (kilobytes: number) =>
     `This email is ${kilobytes} KB in size. Gmail hides everything after 102 KB, including the unsubscribe link. Shorten it.`,
   audience: {

@@ -1,7 +1,6 @@
 import { html, type Html } from '#libs/pages';
-import { invalid, type Page, RpcError } from '#libs/rpc';
+import { invalid, noSuch, type Page, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
-import { faultIn } from '../faults.js';
 import {
   audienceFields,
   CONTACT_FIELDS,
@@ -30,8 +29,9 @@ import { PickerOf } from '../picker.js';
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { type FormInput, type PageContext } from '../page-context.js';
-import { type Audience, type BroadcastRecord, broadcasts, faultWithin } from './broadcast.js';
+import { type Audience, type BroadcastRecord, broadcasts } from './broadcast.js';
 import { type AudiencePreview, choosesSome, ReachOf } from './reach.js';
+import { faultsOf, showUnsaved, UnsavedPreview } from './unsaved-preview.js';
 
 type Preview = { subject: string; html: string; text: string; bytes: number; warnings: object[] };
 
@@ -47,6 +47,23 @@ export const writingPages: PageDefinition[] = [
       return { ...(format === 'HTML' && { format, content }), ...typedIn(context.form, like?.audience) };
     },
   }),
+  {
+    path: 'broadcasts/preview',
+    needs: 'broadcast:write',
+    show: () => {
+      throw noSuch('preview');
+    },
+    act: async (context) => {
+      const { form, person } = context;
+      const { format, content, audience } = (await likeOf(context)) ?? {};
+      return showUnsaved(context, {
+        ...{ subject: form.typed('subject') ?? '', preheader: form.typed('preheader') },
+        ...(form.has('content') ? { content: form.get('content') } : { format, content }),
+        // Only for the values of its petition.
+        ...(person.may('petition:read') && { audience: typedAudience(form, audience) }),
+      });
+    },
+  },
   broadcasts.page('preview', {
     needs: 'broadcast:read',
     title: ({ broadcasts }, { name }) => `${broadcasts.preview}: ${name}`,
@@ -98,12 +115,9 @@ async function shownOf(context: PageContext): Promise<Preview | { why: string[] 
   try {
     return await previewOf(context);
   } catch (error) {
-    if (!(error instanceof RpcError) || error.code !== 'CONFLICT') throw error;
-    const { issues = [] } = error.details;
-    const { words } = context;
-    return {
-      why: issues.map(({ path, message }) => faultWithin(words, path, faultIn(words.faults, message))),
-    };
+    const why = faultsOf(context.words, error);
+    if (!why) throw error;
+    return { why };
   }
 }
 
@@ -264,23 +278,24 @@ async function WritingOf(
   const { title, count } = words.broadcasts.audience;
   const mayCount = context.person.may('contact:read');
   const counted = mayCount && isCount(context.form) ? await CountOf(context, audience) : null;
-  const fieldsets = html`<div class="beside">
-    <div>${message}</div>
-    <div class="sheet" data-watched>
-      <h2>${title}</h2>
-      ${recipients} ${mayCount ? html`<div data-live="${COUNT}" role="status">${counted}</div>` : null}
-    </div>
+  const sheet = html`<div class="sheet" data-watched>
+    <h2>${title}</h2>
+    ${recipients} ${mayCount ? html`<div data-live="${COUNT}" role="status">${counted}</div>` : null}
   </div>`;
-  return FormOf(context.form, {
-    fields: [fieldsets],
+  const preview = UnsavedPreview(context, like);
+  const form = FormOf(context.form, {
+    fields: [...message, sheet],
     button: of ? save : saveDraft,
     // After the button that saves, which the Enter key presses.
-    secondButton: mayCount
-      ? html`<button class="button plain" name="${COUNT}" value="true">${count}</button>`
-      : null,
+    secondButton: html`${preview.button}
+    ${mayCount ? html`<button class="button plain" name="${COUNT}" value="true">${count}</button>` : null}`,
     of,
     writer: context.person,
   });
+  return html`<div class="beside">
+    <div>${form}</div>
+    ${preview.panel}
+  </div>`;
 }
 
 /** Merge fields for the subject, the preview text and the message. */

@@ -25,10 +25,13 @@ const parsed = <Stored>(text: string | null): Stored | undefined => {
   }
 };
 
+/** The page with the form stays open, because the button only shows something in a new tab. */
+const opensTab = ({ submitter }: SubmitEvent) => submitter?.hasAttribute('formtarget') === true;
+
 // Sends each form only once. Otherwise the browser would show the second response. After going back, the form can be sent again.
 document.addEventListener('submit', (event) => {
   const form = event.target as HTMLFormElement;
-  if (form.method !== 'post' || event.defaultPrevented) return;
+  if (form.method !== 'post' || event.defaultPrevented || opensTab(event)) return;
   if (form.dataset.sent !== undefined) event.preventDefault();
   form.dataset.sent = '';
 });
@@ -261,7 +264,9 @@ for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]'
       // The browser's storage is full.
     }
   });
-  form.addEventListener('submit', () => session.setItem(SENT_DRAFT, key));
+  form.addEventListener('submit', (event) => {
+    if (!opensTab(event)) session.setItem(SENT_DRAFT, key);
+  });
 }
 
 // Previews and counts follow the form while someone types, as if they kept pressing the button of that name.
