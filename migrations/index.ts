@@ -40,6 +40,7 @@ import { SignUpsEnded1764000000044 } from './0044-sign-ups-ended.js';
 import { BroadcastLinks1764000000045 } from './0045-broadcast-links.js';
 import { Deliveries1764000000046 } from './0046-deliveries.js';
 import { Notifications1764000000047 } from './0047-notifications.js';
+import { Drafts1764000000048 } from './0048-drafts.js';
 
 export { schema } from './schema.js';
 
@@ -88,4 +89,5 @@ export const migrations = [
   BroadcastLinks1764000000045,
   Deliveries1764000000046,
   Notifications1764000000047,
+  Drafts1764000000048,
 ];

@@ -8,6 +8,7 @@ import { ImportJobsModule } from './contacts/import/jobs/index.js';
 import { HistoryModule } from './history/index.js';
 import { ImagesModule } from './images/index.js';
 import { ListsModule } from './lists/index.js';
+import { DraftsModule } from './drafts/index.js';
 import { NotesModule } from './notes/index.js';
 import { NotificationsModule } from './notifications/index.js';
 import { OrganizationsModule } from './organizations/index.js';
@@ -53,6 +54,7 @@ export const MODULES = [
   ViewsModule,
   NotesModule,
   NotificationsModule,
+  DraftsModule,
   // Its routes match any path, so it must come last.
   SiteModule,
 ];

@@ -560,7 +560,7 @@ inBrowser('in Chromium', () => {
         page = await context.newPage();
         await page.goto(`${home}/${path}`);
       };
-      const restored = () => page.getByText(drafts.restored).count();
+      const restored = () => page.getByText(drafts.restored).filter({ visible: true }).count();
       const content = () => page.locator('textarea[name=content]').inputValue();
 
       await page.goto(`${home}/posts/new`);
@@ -721,6 +721,9 @@ inBrowser('in Chromium', () => {
     expect(await window.findings()).toEqual([]);
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await shown.isVisible()).toBe(false);
+    // The server has it as a draft, so the browser keeps nothing.
+    await page.getByText(DASHBOARD.en.drafts.saved.replace(' {time}', '')).waitFor();
+    await eventually(async () => expect(await page.evaluate('localStorage.length')).toBe(0));
     expect((await client.get('post.list-posts', { q: 'Nearly' })).body.data).toEqual([]);
     // The number of recipients, in a window of any width.
     await client.post('contact.create-contact', {

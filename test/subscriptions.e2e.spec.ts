@@ -292,6 +292,26 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     await isSent(second);
     expect([await startsOf(first), await startsOf(second)]).toEqual([[{}], [{}]]);
   },
+  'draft-removal': async () => {
+    const servers = [await start(), await start()];
+    const posts: string[] = [];
+    for (const name of ['kept', 'first', 'second']) {
+      const { body } = await client.at(servers[1]!.origin).post('post.create-post', { name });
+      posts.push(body.data.postId);
+    }
+    await sql(
+      `INSERT INTO drafts SELECT $1, gen_random_uuid(), 'posts/' || id || '/edit', id, '', '', clock_timestamp()
+       FROM unnest($2::uuid[]) AS id`,
+      [client.organizationId, posts],
+    );
+    for (const postId of posts.slice(1)) {
+      expect((await client.at(servers[1]!.origin).delete('post.delete-post', { postId })).status).toBe(200);
+      servers[0]!.send('SIGKILL');
+    }
+    await eventually(async () => {
+      expect(await sql('SELECT record_id FROM drafts')).toEqual([{ record_id: posts[0] }]);
+    });
+  },
   'form-deletions': () => requestsEnd(forms),
   'sign-up-requests': () => peopleConfirm(forms),
   'image-removals': async () => {

@@ -25,6 +25,8 @@ export class FormInput {
   private isShownAgain = false;
   private hasConflict = false;
   private shownWarning: string | undefined;
+  /** The draft that the form shows. `isOutdated`: the record has been changed since it was begun. */
+  restored: { savedAt: Date; isOutdated: boolean } | undefined;
   fields: URLSearchParams;
 
   /** @param receive reads the fields and the file of an upload. */
@@ -55,7 +57,7 @@ export class FormInput {
   }
 
   /** Whether fields show the typed input instead of the stored values. */
-  private get isTyped(): boolean {
+  get isTyped(): boolean {
     return this.refusal !== undefined || this.isShownAgain;
   }
 
@@ -111,6 +113,16 @@ export class FormInput {
     const { fields, file } = await this.receive();
     this.fields = inLines(fields);
     return file;
+  }
+
+  /** Shows a draft instead of the stored values. @param record that the form changes */
+  continue(
+    { fields, savedAt }: { fields: [string, string][]; savedAt: Date },
+    record: { updatedAt: string | Date } | undefined,
+  ): void {
+    this.fields = new URLSearchParams(fields);
+    this.isShownAgain = true;
+    this.restored = { savedAt, isOutdated: record !== undefined && this.get('since') !== versionOf(record) };
   }
 
   /** Result of `act` if the form only asks for a preview. */

@@ -387,23 +387,36 @@ type FormOfOptions = {
  * A form with its errors above and its button below.
  *
  * @param secondButton next to the main one. @param of the record that it changes: see `requireSame`. @param isFinal marks the button as
- *   irreversible. @param writer the person for whom the browser keeps what is typed until it is saved, if scripts run.
+ *   irreversible. @param writer the person for whom what is typed is kept until it is saved, if scripts run. Its page `keepsDrafts`.
  */
 export function FormOf(
   form: FormInput,
   { fields, button, secondButton, of, takesFile = false, isFinal = false, writer }: FormOfOptions,
 ): Html {
   const { sureOf: sure } = form;
-  const { restored, discard } = form.words.drafts;
+  const { saved, unsaved } = form.words.drafts;
   const draft = writer
-    ? html` data-draft="${writer.organization.memberId}" data-restored="${restored}" data-discard="${discard}"`
+    ? html` data-draft="${writer.organization.memberId}" data-saved="${saved}" data-unsaved="${unsaved}"`
     : null;
-  return html`${RefusalOf(form)}
+  return html`${RefusalOf(form)} ${writer ? DraftNotice(form) : null}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null}${draft} novalidate>
       ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${form.sinceOf(of)}" />`}
       ${sure === null ? null : html`<input type="hidden" name="sure" value="${sure}" />`} ${fields}
       <p><button class="button${isFinal ? ' final' : ''}">${button}</button> ${secondButton ?? null}</p>
+      ${writer ? html`<p class="hint" data-draft-state role="status"></p>` : null}
     </form>`;
+}
+
+/** Above a form that continues a draft. A script shows it too, if the browser has kept what never reached the server. */
+function DraftNotice({ words, restored }: FormInput): Html {
+  const { drafts } = words;
+  return html`<form class="done" method="post" data-restored="${restored?.savedAt.toISOString()}"${restored ? null : html` hidden`}>
+    <p>
+      ${drafts.restored}${restored ? html` <span class="hint">${MomentOf(words, restored.savedAt)}</span>` : null}
+      ${restored?.isOutdated ? html`<strong>${drafts.outdated}</strong>` : null}
+    </p>
+    <button class="button plain" name="draft" value="discard">${drafts.discard}</button>
+  </form>`;
 }
 
 /** A button that acts immediately. Only for harmless or reversible actions. */

@@ -2,6 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { idFieldOf } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { ActivityLog } from './activity-log.js';
+import { draftsOf } from './drafts.js';
 import { type Column, type ListOptions, listPages } from './list-pages.js';
 import { type FormInput, type PageContext } from './page-context.js';
 import { type PageDefinition } from './page.js';
@@ -70,6 +71,7 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
   const idIn = ({ address: { params } }: PageContext) => params[param]!;
   const named = (operation: string) => `${object}.${operation}-${object}`;
   const find = kind.find ?? ((context) => context.api.run<Shows>(named('get'), { [idField]: idIn(context) }));
+  const drafts = draftsOf(path);
   const toAll = ({ words, address }: PageContext): Back => ({
     href: address.path(path),
     text: textsIn(words, section).title,
@@ -105,22 +107,31 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
       input,
       isAgain,
       explain,
+      keepsDrafts = false,
       ...shown
     }: PageBelow<Shows> & {
       input: Input<Shows>;
       /** Whether the form only asks to be shown again. */
       isAgain?: ((form: FormInput) => boolean) | undefined;
       explain?: Explain | undefined;
+      keepsDrafts?: boolean | undefined;
     },
   ): PageDefinition {
+    const content: PageBelow<Shows>['content'] = async (context, record) => {
+      if (keepsDrafts) await drafts.restore(context, record);
+      return shown.content(context, record);
+    };
     return {
-      ...page(name, { needs: writes, ...shown }),
+      ...page(name, { needs: writes, ...shown, content }),
       act: async (context) => {
+        const drafted = keepsDrafts ? await drafts.act(context, idIn(context)) : undefined;
+        if (drafted) return drafted;
         if (isAgain?.(context.form)) return context.form.again();
         const record = await find(context);
         context.form.requireSame(record as Changed);
         const fields = { [idField]: record.id, ...(await input(context, record)) };
         await run(context, named('update'), fields, explain);
+        if (keepsDrafts) await drafts.discard(context, record.id);
         return { to: `${path}/${record.id}`, done: `${section}.changed` };
       },
     };
@@ -172,7 +183,8 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
     };
   }
 
-  type Adding = Pick<Parameters<typeof form>[1], 'isAgain' | 'explain'> & {
+  /** `keepsDrafts`: what is typed is saved as a draft until the form is saved. */
+  type Adding = Pick<Parameters<typeof form>[1], 'isAgain' | 'explain' | 'keepsDrafts'> & {
     content: (context: PageContext, record?: Shows) => Content;
     input: (context: PageContext, record?: Shows) => object | Promise<object>;
     newTitle?: (words: DashboardWords) => string;
@@ -182,18 +194,30 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
   type Writing = Adding & { editTitle?: (words: DashboardWords, name: string) => string };
 
   /** The page that creates a record. */
-  function adding({ content, input, isAgain, explain, created, newTitle }: Adding): PageDefinition {
+  function adding({
+    content,
+    input,
+    isAgain,
+    explain,
+    keepsDrafts = false,
+    created,
+    newTitle,
+  }: Adding): PageDefinition {
     return {
       path: `${path}/new`,
       needs: writes,
-      show: async (context) =>
-        context.view.page({
+      show: async (context) => {
+        if (keepsDrafts) await drafts.restore(context);
+        return context.view.page({
           section,
           back: toAll(context),
           title: newTitle?.(context.words) ?? textsIn(context.words, section).add,
           content: await content(context),
-        }),
+        });
+      },
       act: async (context) => {
+        const drafted = keepsDrafts ? await drafts.act(context) : undefined;
+        if (drafted) return drafted;
         if (isAgain?.(context.form)) return context.form.again();
         const made = await run<Record<string, string>>(
           context,
@@ -201,6 +225,7 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
           await input(context),
           explain,
         );
+        if (keepsDrafts) await drafts.discard(context);
         if (created) return created(context, made);
         return { to: `${path}/${made[idField]!}`, done: `${section}.created` };
       },

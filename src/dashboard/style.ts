@@ -28,6 +28,7 @@ h2{margin-bottom:var(--space-2)}.lead{max-width:42rem;margin-bottom:var(--space-
 .menu .ways{columns:2;column-gap:var(--space-2)}.menu .ways div{break-inside:avoid}.menu .ways a{min-height:2.25rem;padding:0 .25rem;hyphens:auto}.menu .icon{width:1.125rem;height:1.125rem;margin-right:.375rem}
 .beside-ways{display:none}
 .done{padding:var(--space-2) var(--space-3);border-left:4px solid var(--good);border-radius:.25rem;background:var(--sheet)}.done>:last-child,.empty>:last-child{margin-bottom:0}
+.done[data-restored]{display:flex;flex-wrap:wrap;gap:var(--space-1) var(--space-3);align-items:center;justify-content:space-between;margin-bottom:var(--space-3)}.done[data-restored] p{flex:1 1 16rem;margin:0}.done[data-restored] .hint{display:inline}
 .away{margin:0;padding:var(--space-2) var(--space-4);background:var(--fault);color:var(--ground);font-weight:600}
 .back{margin:0 0 var(--space-2)}
 .icon{flex:none;width:1.25rem;height:1.25rem;margin-right:.5rem;vertical-align:-.25rem;fill:none;stroke:currentColor;stroke-width:1.5;stroke-linecap:round;stroke-linejoin:round}.ways .icon{margin-right:.4rem;stroke-width:1.35;color:var(--quiet)}.ways [aria-current] .icon{color:var(--accent)}.actions .icon{margin-left:-.25rem}

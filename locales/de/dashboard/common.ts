@@ -109,7 +109,14 @@ export const common: typeof en = {
   nextPage: 'Nächste Seite',
   copy: 'Kopieren',
   copied: 'Kopiert',
-  drafts: { restored: 'Ihre nicht gespeicherten Änderungen wurden wiederhergestellt.', discard: 'Verwerfen' },
+  drafts: {
+    restored: 'Ihre nicht gespeicherten Änderungen wurden wiederhergestellt.',
+    outdated: 'Inzwischen wurden andere Änderungen gespeichert. Wenn Sie speichern, ersetzen Ihre sie.',
+    discard: 'Verwerfen',
+    saved: 'Entwurf um {time} Uhr gespeichert',
+    unsaved:
+      'Der Entwurf konnte nicht auf dem Server gespeichert werden. Bis dahin behält ihn dieser Browser.',
+  },
   away: 'Der Server antwortet nicht. Diese Seite ist möglicherweise veraltet.',
   styleGuide: {
     title: 'Styleguide',

@@ -115,7 +115,13 @@ export const common = {
   moreRows: (n: number) => `${n} more`,
   copy: 'Copy',
   copied: 'Copied',
-  drafts: { restored: 'Your unsaved changes were restored.', discard: 'Discard' },
+  drafts: {
+    restored: 'Your unsaved changes were restored.',
+    outdated: 'Someone has saved other changes since. If you save, yours replace them.',
+    discard: 'Discard',
+    saved: 'Draft saved at {time}',
+    unsaved: 'The draft could not be saved on the server. Until then, this browser keeps it.',
+  },
   away: 'The server is not responding. This page may be out of date.',
   ofAll: (some: string, all: string) => `${some} of ${all}`,
   plotSummary: (plot: {

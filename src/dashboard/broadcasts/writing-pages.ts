@@ -37,6 +37,7 @@ type Preview = { subject: string; html: string; text: string; bytes: number; war
 
 export const writingPages: PageDefinition[] = [
   ...broadcasts.writing({
+    keepsDrafts: true,
     content: async (context, broadcast) =>
       WritingOf(context, { like: broadcast ?? (await likeOf(context)), of: broadcast }),
     isAgain: isCount,

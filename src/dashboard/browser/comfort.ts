@@ -200,10 +200,13 @@ for (const list of document.querySelectorAll<HTMLElement>('[data-inserts]')) {
   field.before(bar);
 }
 
-// Keeps what is typed into a writing form until it is saved: also if the browser crashes, or the session has ended. Nothing is sent.
-type Draft = { since: string | null; fields: [name: string, value: string][] };
+// What is typed into a writing form is saved as a draft, until the form is saved. The browser keeps what the server does not have yet:
+// while someone types, if the server cannot be reached, and if the session has ended.
+type Draft = { since: string | null; fields: [name: string, value: string][]; at?: number };
 const SENT_DRAFT = 'sentDraft';
 const NOT_DRAFTED = ['once', 'sure', 'since'];
+/** Pauses after the last key, and after a failure. */
+const [DRAFT_MS, RETRY_MS] = [3_000, 30_000];
 const fieldsIn = (form: HTMLFormElement): Draft['fields'] =>
   [...new FormData(form)].filter((entry): entry is [string, string] => typeof entry[1] === 'string');
 const draftFields = (form: HTMLFormElement) => fieldsIn(form).filter(([name]) => !NOT_DRAFTED.includes(name));
@@ -230,43 +233,91 @@ const fillIn = (form: HTMLFormElement, { since, fields }: Draft) => {
 const here = location.pathname + location.search;
 const sentDraft = session.getItem(SENT_DRAFT);
 for (const form of document.querySelectorAll<HTMLFormElement>('form[data-draft]')) {
-  const { draft, restored, discard } = form.dataset;
+  const { draft, saved, unsaved } = form.dataset;
   const key = `draft ${draft!} ${here}`;
+  const notice = document.querySelector<HTMLFormElement>('[data-restored]')!;
+  const state = form.querySelector<HTMLElement>('[data-draft-state]')!;
   const kept = parsed<Draft>(local.getItem(key));
-  // A form that was rejected already contains what was typed.
-  if (sentDraft === key) session.removeItem(SENT_DRAFT);
-  else if (Array.isArray(kept?.fields)) {
-    const before = sinceIn(form)?.value ?? null;
-    if (JSON.stringify(kept.fields) !== JSON.stringify(draftFields(form))) {
-      fillIn(form, kept);
-      const notice = document.createElement('p');
-      notice.className = 'done';
-      notice.role = 'status';
-      const button = document.createElement('button');
-      button.type = 'button';
-      button.className = 'button plain';
-      button.textContent = discard!;
-      button.addEventListener('click', () => {
-        local.removeItem(key);
-        form.reset();
-        if (before !== null) sinceIn(form)!.value = before;
-        notice.remove();
-      });
-      form.before(notice);
-      notice.append(`${restored!} `, button);
-    }
-  }
-  form.addEventListener('input', () => {
-    const kept: Draft = { since: sinceIn(form)?.value ?? null, fields: draftFields(form) };
+  let changes = 0;
+  let savedChanges = 0;
+  let isLeft = false;
+  let timer: number | undefined;
+  let request = new AbortController();
+
+  // Screen readers hear each message once. Later only its time changes.
+  const showState = (text: string, isNews: boolean) => {
+    state.ariaLive = isNews ? 'polite' : 'off';
+    state.textContent = text;
+  };
+  const saveDraft = async (isLeaving = false) => {
+    clearTimeout(timer);
+    if (isLeft || changes === savedChanges) return;
+    request.abort();
+    request = new AbortController();
+    const these = changes;
+    const body = new URLSearchParams(fieldsIn(form));
+    body.set('draft', 'save');
     try {
-      local.setItem(key, JSON.stringify(kept));
+      const answer = await fetch(location.href, {
+        method: 'POST',
+        body,
+        signal: request.signal,
+        keepalive: isLeaving,
+      });
+      if (answer.status !== 204) throw new Error(answer.statusText);
+      savedChanges = these;
+      if (these === changes) local.removeItem(key);
+      const time = new Date().toLocaleTimeString(document.documentElement.lang, {
+        ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },
+      });
+      showState(saved!.replace('{time}', time), state.dataset.draftState !== 'saved');
+      state.dataset.draftState = 'saved';
+    } catch (error) {
+      if ((error as Error).name === 'AbortError') return;
+      showState(unsaved!, state.dataset.draftState !== 'unsaved');
+      state.dataset.draftState = 'unsaved';
+      timer = setTimeout(() => void saveDraft(), RETRY_MS);
+    }
+  };
+  const keep = () => {
+    const newest: Draft = { since: sinceIn(form)?.value ?? null, fields: draftFields(form), at: Date.now() };
+    changes += 1;
+    try {
+      local.setItem(key, JSON.stringify(newest));
     } catch {
       // The browser's storage is full.
     }
+    clearTimeout(timer);
+    timer = setTimeout(() => void saveDraft(), DRAFT_MS);
+  };
+
+  // Someone may have continued it in another browser since.
+  const isOlder = Date.parse(notice.dataset.restored ?? '') > (kept?.at ?? 0);
+  // A form that was rejected already contains what was typed.
+  if (sentDraft === key) session.removeItem(SENT_DRAFT);
+  else if (isOlder) local.removeItem(key);
+  else if (Array.isArray(kept?.fields) && JSON.stringify(kept.fields) !== JSON.stringify(draftFields(form))) {
+    fillIn(form, kept);
+    notice.hidden = false;
+    keep();
+  }
+  notice.addEventListener('submit', () => {
+    isLeft = true;
+    local.removeItem(key);
+  });
+  form.addEventListener('input', keep);
+  document.addEventListener('visibilitychange', () => {
+    if (document.visibilityState === 'hidden') void saveDraft(true);
   });
   form.addEventListener('submit', (event) => {
-    if (!opensTab(event)) session.setItem(SENT_DRAFT, key);
+    if (opensTab(event)) return;
+    session.setItem(SENT_DRAFT, key);
+    // Otherwise the draft could arrive after the form that it is a draft of.
+    isLeft = true;
+    clearTimeout(timer);
+    request.abort();
   });
+  window.addEventListener('pageshow', () => (isLeft = false));
 }
 
 // Previews and counts follow the form while someone types, as if they kept pressing the button of that name.
@@ -275,7 +326,7 @@ const isWide = matchMedia('(min-width:75rem)');
 for (const panel of document.querySelectorAll<HTMLElement>('[data-live]')) {
   const name = panel.dataset.live!;
   const watched = panel.closest<HTMLElement>('[data-watched]')!;
-  const form = watched.closest('form') ?? watched.querySelector('form')!;
+  const form = watched.closest('form') ?? watched.querySelector<HTMLFormElement>('form[data-draft]')!;
   const button = document.querySelector<HTMLElement>(`button[name=${name}]`);
   // A preview needs room next to its form, and keeps its button for other windows.
   const section = panel.closest<HTMLElement>('.live');

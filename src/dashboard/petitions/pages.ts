@@ -66,6 +66,7 @@ export const petitionPages: PageDefinition[] = [
     ],
   }),
   ...petitions.writing({
+    keepsDrafts: true,
     content: WritingOf,
     isAgain: isPreview,
     input: async (context, petition) => {

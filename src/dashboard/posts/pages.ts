@@ -34,6 +34,7 @@ export const postPages: PageDefinition[] = [
     columns: [posts.titleColumn(({ posts }) => posts.fields.title), statusColumn('posts'), createdColumn()],
   }),
   ...posts.writing({
+    keepsDrafts: true,
     content: WritingOf,
     isAgain: isPreview,
     input: async (context, post) => {
