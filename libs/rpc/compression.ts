@@ -22,6 +22,8 @@ type Encoding = (typeof ONCE)[number];
 const { constants } = zlib;
 /** The strongest quality that is about as fast as gzip for long texts. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
+/** For what is compressed once: the dashboard's editor then has 95 KiB in 40 ms. With 4, it has 102 KiB, more than with gzip. */
+const STRONG = { params: { [constants.BROTLI_PARAM_QUALITY]: 6 } };
 
 /** Accepted encodings by header. Clients only send a few different ones. */
 const accepted = new Map<string, readonly Encoding[]>();
@@ -103,7 +105,7 @@ export function shared(
   const forms = files.get(body) ?? {};
   files.set(body, forms);
   const compressed = (forms[encoding] ??=
-    encoding === 'br' ? zlib.brotliCompressSync(body, BROTLI) : zlib.gzipSync(body));
+    encoding === 'br' ? zlib.brotliCompressSync(body, STRONG) : zlib.gzipSync(body));
   const length = String(compressed.length);
   return { headers: { ...all, 'Content-Encoding': encoding, 'Content-Length': length }, body: compressed };
 }

@@ -411,7 +411,7 @@ export function FormOf(
 function DraftNotice({ words, restored }: FormInput): Html {
   const { drafts } = words;
   return html`<form class="done" method="post" data-restored="${restored?.savedAt.toISOString()}"${restored ? null : html` hidden`}>
-    <p>
+    <p role="status">
       ${drafts.restored}${restored ? html` <span class="hint">${MomentOf(words, restored.savedAt)}</span>` : null}
       ${restored?.isOutdated ? html`<strong>${drafts.outdated}</strong>` : null}
     </p>

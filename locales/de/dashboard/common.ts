@@ -111,7 +111,8 @@ export const common: typeof en = {
   copied: 'Kopiert',
   drafts: {
     restored: 'Ihre nicht gespeicherten Änderungen wurden wiederhergestellt.',
-    outdated: 'Inzwischen wurden andere Änderungen gespeichert. Wenn Sie speichern, ersetzen Ihre sie.',
+    outdated:
+      'Inzwischen wurden andere Änderungen gespeichert. Wenn Sie speichern, werden sie durch Ihre ersetzt.',
     discard: 'Verwerfen',
     saved: 'Entwurf um {time} Uhr gespeichert',
     unsaved:
