@@ -82,7 +82,7 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
       );
       return id;
     },
-    notification: async () => 'goalReached',
+    notification: () => Promise.resolve('goalReached'),
     token: async (userId) => {
       if (path.includes('/notifications/')) {
         const [membership] = await find(Team).membershipsOf(userId);

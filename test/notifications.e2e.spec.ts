@@ -1,6 +1,6 @@
 import PostalMime from 'postal-mime';
 import { type Client } from './harness.js';
-import { petitions } from '../src/petitions/petitions.js';
+import { petitions } from '../src/petitions/index.js';
 import { signedIn, type Visitor } from './people-in.js';
 import { call, Public, PUBLIC_URL } from './petition-page.js';
 import { eventually } from './processes.js';
