@@ -36,6 +36,9 @@
     /** The example with the ids that were found. */
     let shown = example;
     const lists = JSON.parse(sources!) as Record<string, string>;
+    /** Records that are listed by another one. That one is always the same: deleting a note must not look for it elsewhere. */
+    const OF: Record<string, string> = { signatureId: 'petitionId', noteId: 'contactId' };
+    const isOf = (field: string) => name!.startsWith('note.') && field === 'contactId';
     const authorization = () => ({ Authorization: `Bearer ${key.value.trim()}` });
 
     /** What ends or deletes a record gets the last one, because the first ones are those of the demo. Its last email is a draft. */
@@ -45,7 +48,8 @@
       // No operation lists updates: this is the last one from these pages.
       if (list === undefined) return read(field);
       const comment = name!.endsWith('-comment') ? '&commentState=WAITING' : '';
-      const query = field === 'signatureId' ? `?petitionId=${await idOf('petitionId')}${comment}` : '';
+      const of = OF[field];
+      const query = of ? `?${of}=${await idOf(of)}${field === 'signatureId' ? comment : ''}` : '';
       const response = await fetch(`/v1/${list}${query}`, { headers: authorization() });
       if (!response.ok) throw new Error(await response.text());
       const { data } = (await response.json()) as { data: Record<string, string> | Record<string, string>[] };
@@ -54,7 +58,7 @@
       const isOwnKey = ({ prefix }: Record<string, string>) =>
         isLast && key.value.trim().startsWith(prefix ?? ' ');
       const records = all.filter((one) => !isOwnKey(one));
-      const record = field === 'otherId' ? records.at(-2) : records.at(isLast ? 0 : -1);
+      const record = field === 'otherId' ? records.at(-2) : records.at(isLast && !isOf(field) ? 0 : -1);
       return record?.id ?? record?.[field];
     };
 
