@@ -241,7 +241,7 @@ export type EmailWords = {
       failed: (people: number, count: string) => string;
       inDoubt: (people: number, count: string) => string;
       skipped: (people: number, count: string) => string;
-      hindered: { subject: (name: string) => string; text: (name: string) => string };
+      hindered: { subject: (name: string) => string; text: (name: string) => string; button: string };
       button: string;
     };
     webhookDisabled: {
@@ -249,11 +249,15 @@ export type EmailWords = {
       text: (url: string) => string;
       button: string;
     };
-    weeklyDigest: {
+    weeklySummary: {
       subject: (organization: string) => string;
       text: (first: string, last: string) => string;
       figures: { [counted in 'signatures' | 'contacts' | 'unsubscribes']: (count: string) => string };
-      petition: (petition: { title: string; added: string; signatures: string; goal: string }) => string;
+      petition: (
+        title: string,
+        added: number,
+        counts: { [counted in 'added' | 'signatures' | 'goal']: string },
+      ) => string;
       broadcast: (name: string, people: number, count: string) => string;
       comments: (comments: number, count: string) => string;
       button: string;

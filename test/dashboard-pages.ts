@@ -463,7 +463,7 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ email: newAddress(), role: 'VIEWER' }),
   },
   'team/:member': { see: CHANGERS, act: CHANGERS, form: () => ({ role: 'EDITOR' }), hasPast: true },
-  notifications: { see: READERS, act: READERS, form: () => ({ weeklyDigest: 'true' }) },
+  notifications: { see: READERS, act: READERS, form: () => ({ weeklySummary: 'true' }) },
   'team/:member/remove': { isGone: true, see: CHANGERS, act: CHANGERS },
   'team/invitations/:invitation': { isGone: true, see: CHANGERS, act: CHANGERS },
 };

@@ -12,8 +12,6 @@ export type RouteEntry = {
   form?: Record<string, string>;
   /** The events that the history records, with and without a session. */
   events?: readonly string[];
-  /** The type of their actor. Default: user. */
-  by?: string;
 };
 
 const SIGN_IN_FIRST = '303 /dashboard/sign-in';
@@ -38,7 +36,7 @@ export const ROUTES: Record<string, RouteEntry> = {
   'POST /dashboard/invitations/:token': sameForAll('303 /dashboard/:own', { events: ['InvitationAccepted'] }),
   'GET /dashboard/notifications/:notification/:token': sameForAll('200'),
   'POST /dashboard/notifications/:notification/:token': sameForAll('200', {
-    ...{ events: ['NotificationSettingsChanged'], by: 'system' },
+    events: ['NotificationSettingsChanged'],
   }),
   'POST /dashboard/passkey': sameForAll('403', { form: { response: '{}' } }),
   'POST /dashboard/sign-out': sameForAll('303 /dashboard/sign-in?out'),

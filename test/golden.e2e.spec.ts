@@ -487,7 +487,7 @@ async function makeHistory(): Promise<string> {
   expect(await invite('ines@example.org')).toBe(memberId);
   await bus.execute(systemInput(AcceptInvitation, organizationId, { invitationId: memberId }, 'invitation'));
   await post('team.update-member', { memberId, role: 'ADMIN' });
-  await post('notification.update-settings', { memberId, weeklyDigest: false });
+  await post('notification.update-settings', { memberId, weeklySummary: false });
   const leaver = await invite('jo@example.org');
   await bus.execute(systemInput(AcceptInvitation, organizationId, { invitationId: leaver }, 'invitation'));
   await erase('team.remove-member', { memberId: leaver });

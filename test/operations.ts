@@ -1164,7 +1164,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'notification.update-settings': {
     scope: 'notification:write',
-    ask: async (own) => ({ ...(await own.a('member')), weeklyDigest: false }),
+    ask: async (own) => ({ ...(await own.a('member')), weeklySummary: false }),
   },
   'team.invite-member': {
     scope: 'team:write',

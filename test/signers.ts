@@ -15,7 +15,7 @@ export async function appendSignatures(
   organizationId: string,
   petitionId: string,
   count: number,
-  more: { suspicion?: string[] } = {},
+  more: { suspicion?: string[]; signedAt?: string } = {},
 ): Promise<string[]> {
   const ids: string[] = [];
   while (ids.length < count) {

@@ -586,10 +586,10 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
       expect((await subjects()).toSorted()).toEqual(['First signature', 'Goal reached']),
     );
   },
-  'weekly-digests': async () => {
+  'weekly-summaries': async () => {
     await start();
     const set = () =>
-      sql(`SELECT FROM timers WHERE timer = 'weekly-digest' AND id = $1`, [client.organizationId]);
+      sql(`SELECT FROM timers WHERE timer = 'weekly-summary' AND id = $1`, [client.organizationId]);
     await eventually(async () => expect(await set()).toHaveLength(1));
   },
   'webhook-disabled-mail': async () => {

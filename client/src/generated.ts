@@ -885,7 +885,7 @@ export interface Settings {
   /** A webhook was disabled because its endpoint did not accept events. */
   webhookDisabled: boolean;
   /** What happened in the past week, on Mondays. Not sent if nothing happened. */
-  weeklyDigest: boolean;
+  weeklySummary: boolean;
   organizationId: string;
 }
 export interface CreateContactData {
@@ -1641,7 +1641,7 @@ export interface EventData {
     firstSignature?: boolean;
     goalReached?: boolean;
     webhookDisabled?: boolean;
-    weeklyDigest?: boolean;
+    weeklySummary?: boolean;
   };
   /** Signatures on paper were counted. */
   OfflineSignaturesRecorded: {
@@ -5329,7 +5329,7 @@ export interface UpdateSettingsInput {
   /** A webhook was disabled because its endpoint did not accept events. */
   webhookDisabled?: boolean;
   /** What happened in the past week, on Mondays. Not sent if nothing happened. */
-  weeklyDigest?: boolean;
+  weeklySummary?: boolean;
 }
 
 /** The kind of an error. `error.docs` explains it. */

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Sql } from '#libs/database';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { EVENTS_WITH_KEYS } from './event-queries.js';
-import { countEvents, type EventFilter, historyQuery } from './history-query.js';
+import { countEvents, type EventFilter, historyQuery, mostFrequent } from './history-query.js';
 import { isLong } from '../../test/length.js';
 
 const [organizationId, other] = [uuidv7(), uuidv7()];
@@ -221,4 +221,18 @@ it('counts events of each kind in a period, using only indexes', async () => {
   expect(counts.flat()).toEqual(expected.map(({ count }) => count));
   expect(counts[1]!.slice(0, 2).every((count) => count > 0)).toBe(true);
   expect(plans.join('\n')).not.toMatch(/Seq Scan|Heap Fetches: [1-9]|using events_(?!by_time|by_kind)/);
+
+  plans.length = 0;
+  const between = [moments[1]!, moments[2]!] as const;
+  const field = 'name';
+  const frequent = await mostFrequent(explained, organizationId, between, kinds[0]!, field, 3);
+  const all = await database.source.query<{ value: string; count: number }[]>(
+    `SELECT data->>$5 AS value, count(*)::int AS count FROM events
+     WHERE organization_id = $1 AND stream_type = $2 AND type = $3 AND recorded_at >= $4 AND recorded_at < $6
+     GROUP BY 1 ORDER BY count DESC, value`,
+    [organizationId, kinds[0]!.recordType, kinds[0]!.type, between[0], field, between[1]],
+  );
+  expect(frequent).toEqual(all.slice(0, 3));
+  expect(frequent.length).toBeGreaterThan(0);
+  expect(plans.join('\n')).not.toMatch(/Seq Scan|using events_(?!by_time|by_kind)/);
 });

@@ -177,6 +177,39 @@ export async function countEvents(
   return rows.map(({ counts }) => counts);
 }
 
+/**
+ * The values of a field of events between two moments, the later one excluded, and how many events have each: the most frequent ones.
+ */
+export function mostFrequent(
+  sql: Sql | ReadSource,
+  organizationId: string,
+  [from, to]: readonly [Date, Date],
+  { recordType, type }: CountedKind,
+  field: string,
+  most: number,
+): Promise<{ value: string; count: number }[]> {
+  return sql.query<{ value: string; count: number }[]>(MOST_FREQUENT, [
+    organizationId,
+    from,
+    to,
+    recordType,
+    type,
+    field,
+    most,
+  ]);
+}
+
+const positionAt = (moment: string) => `(
+  SELECT e.position FROM events e WHERE e.organization_id = $1 AND e.recorded_at >= ${moment}
+  ORDER BY e.recorded_at, e.position LIMIT 1)`;
+
+const MOST_FREQUENT = `
+  SELECT e.data->>$6 AS value, count(*)::int AS count FROM events e
+  WHERE (e.organization_id, e.stream_type, e.type, e.position) >= ($1::uuid, $4, $5, ${positionAt('$2')})
+    AND (e.organization_id, e.stream_type, e.type, e.position)
+      < ($1::uuid, $4, $5, coalesce(${positionAt('$3')}, 9223372036854775807))
+  GROUP BY 1 ORDER BY count DESC, value LIMIT $7`;
+
 const COUNTS = `
   SELECT ARRAY(
     SELECT (

@@ -1,7 +1,7 @@
 export { type AppendCommand, type AppendResult, GivenUp, type Guard, type StreamWrite } from './append.js';
 export { canonical } from './canonical.js';
 export { begunBy, fold, type Decider, type Folded, isKnown, initialState } from './decider.js';
-export { countEvents } from './history-query.js';
+export { countEvents, mostFrequent } from './history-query.js';
 export { readSignedIds, signIds } from './signed-ids.js';
 export { eventDigest } from './digest.js';
 export {

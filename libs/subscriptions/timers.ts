@@ -44,13 +44,16 @@ export class Timers {
     );
   }
 
-  /** Sets a record's timer, unless it is set already. One that failed for the last time counts as not set. */
+  /**
+   * Sets a record's timer, unless it is set for a later time. One that is due counts as not set: its work may already have
+   * looked at the record.
+   */
   async begin(timer: string, { organizationId, id, dueAt }: Due): Promise<void> {
     await this.source.query(
       `INSERT INTO timers (timer, organization_id, id, due_at, next_at) VALUES ($1, $2, $3, $4, $4)
        ON CONFLICT (timer, id) DO UPDATE
        SET due_at = excluded.due_at, next_at = excluded.next_at, attempts = 0, reason = NULL
-       WHERE timers.next_at IS NULL`,
+       WHERE timers.due_at <= clock_timestamp()`,
       [timer, organizationId, id, dueAt],
     );
   }

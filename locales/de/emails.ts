@@ -60,13 +60,13 @@ Der Webhook wurde deshalb deaktiviert. Es gehen keine Ereignisse verloren. Die A
     settings: 'Auswählen, welche E‑Mails Sie erhalten',
     firstSignature: {
       subject: (petition) => `Erste Unterschrift: ${petition}`,
-      text: (petition) => `Gerade hat jemand „${petition}“ unterschrieben. Das ist die erste Unterschrift.`,
+      text: (petition) => `„${petition}“ hat die erste Unterschrift erhalten.`,
       button: 'Petition ansehen',
     },
     goalReached: {
       subject: (petition) => `Ziel erreicht: ${petition}`,
       text: ({ petition, goal, signatures }) =>
-        `„${petition}“ hat das Ziel von ${goal} Unterschriften erreicht. Inzwischen sind es ${signatures}.`,
+        `„${petition}“ hat das Ziel erreicht. Unterschriften bisher: ${signatures} (Ziel: ${goal}).`,
       button: 'Petition ansehen',
     },
     commentWaiting: {
@@ -75,46 +75,49 @@ Der Webhook wurde deshalb deaktiviert. Es gehen keine Ereignisse verloren. Die A
       text: (comments, count, petition) =>
         comments === 1
           ? `Jemand hat zu „${petition}“ einen Kommentar geschrieben. Er erscheint auf der Seite, sobald Sie ihn freigeben.`
-          : `Zu „${petition}“ warten ${count} Kommentare auf Freigabe. Jeder erscheint auf der Seite, sobald Sie ihn freigeben.`,
+          : `Zu „${petition}“ warten ${count} Kommentare auf Freigabe. Sie erscheinen auf der Seite, sobald Sie sie freigeben.`,
       button: 'Kommentare prüfen',
     },
     broadcastFinished: {
-      subject: (name) => `Versendet: ${name}`,
+      subject: (name) => `Versand abgeschlossen: ${name}`,
       text: (name) => `Der Versand Ihrer E‑Mail „${name}“ ist abgeschlossen.`,
       sent: (people, count) => (people === 1 ? 'An 1 Person gesendet' : `An ${count} Personen gesendet`),
       failed: (people, count) =>
-        people === 1 ? '1 Person war nicht erreichbar' : `${count} Personen waren nicht erreichbar`,
+        people === 1
+          ? 'An 1 Person konnte sie nicht zugestellt werden'
+          : `An ${count} Personen konnte sie nicht zugestellt werden`,
       inDoubt: (people, count) =>
         people === 1
           ? '1 Person hat sie möglicherweise nicht erhalten'
           : `${count} Personen haben sie möglicherweise nicht erhalten`,
       skipped: (people, count) =>
         people === 1
-          ? '1 Person wurde übersprungen, zum Beispiel weil sie sich inzwischen abgemeldet hat'
-          : `${count} Personen wurden übersprungen, zum Beispiel weil sie sich inzwischen abgemeldet haben`,
+          ? '1 Person wurde ausgelassen, zum Beispiel weil sie sich inzwischen abgemeldet hat'
+          : `${count} Personen wurden ausgelassen, zum Beispiel weil sie sich inzwischen abgemeldet haben`,
       hindered: {
         subject: (name) => `Nicht versendet: ${name}`,
         text: (name) =>
           `Ihre E‑Mail „${name}“ war geplant, konnte aber nicht versendet werden. Auf ihrer Seite steht, was noch fehlt. Niemand hat sie erhalten.`,
+        button: 'E‑Mail ansehen',
       },
       button: 'Ergebnis ansehen',
     },
     webhookDisabled: {
       subject: (organization) => `Ein Webhook von ${organization} wurde deaktiviert`,
       text: (url) =>
-        `Dieser Webhook ist so lange fehlgeschlagen, dass er deaktiviert wurde:\n\n${url}\n\nEs gehen keine Ereignisse verloren. Setzen Sie den Webhook fort, sobald der Endpunkt wieder Anfragen annimmt. Die Zustellung geht dann dort weiter, wo sie unterbrochen wurde.`,
+        `Dieser Webhook wurde deaktiviert, weil die Zustellung zu lange fehlgeschlagen ist:\n\n${url}\n\nEs gehen keine Ereignisse verloren. Setzen Sie den Webhook fort, sobald der Endpunkt wieder Anfragen annimmt. Die Zustellung geht dann dort weiter, wo sie unterbrochen wurde.`,
       button: 'Webhook ansehen',
     },
-    weeklyDigest: {
+    weeklySummary: {
       subject: (organization) => `Ihre Woche bei ${organization}`,
-      text: (first, last) => `Das ist vom ${first} bis zum ${last} passiert.`,
+      text: (first, last) => `Das hat sich vom ${first} bis zum ${last} getan:`,
       figures: {
         signatures: (count) => `Neue Unterschriften: ${count}`,
         contacts: (count) => `Neue Kontakte: ${count}`,
         unsubscribes: (count) => `Abmeldungen: ${count}`,
       },
-      petition: ({ title, added, signatures, goal }) =>
-        `„${title}“: ${added} mehr, jetzt ${signatures} von ${goal} Unterschriften`,
+      petition: (title, added, counts) =>
+        `„${title}“: ${added === 1 ? '1 neue Unterschrift' : `${counts.added} neue Unterschriften`} (${counts.signatures} von ${counts.goal})`,
       broadcast: (name, people, count) =>
         `„${name}“: an ${people === 1 ? '1 Person' : `${count} Personen`} gesendet`,
       comments: (comments, count) =>

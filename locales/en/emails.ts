@@ -52,18 +52,18 @@ The webhook is now disabled. No events are lost. To see how the endpoint respond
 `,
   },
   notifications: {
-    why: (organization) => `You get this email because you are a member of ${organization}.`,
-    off: 'Turn off emails like this one',
-    settings: 'Choose which emails you get',
+    why: (organization) => `You are receiving this email because you are a member of ${organization}.`,
+    off: 'Turn off this type of email',
+    settings: 'Choose your emails',
     firstSignature: {
       subject: (petition) => `First signature: ${petition}`,
-      text: (petition) => `Someone has just signed “${petition}”. It is the first signature.`,
+      text: (petition) => `“${petition}” has its first signature.`,
       button: 'View the petition',
     },
     goalReached: {
       subject: (petition) => `Goal reached: ${petition}`,
       text: ({ petition, goal, signatures }) =>
-        `“${petition}” has reached its goal of ${goal} signatures. It now has ${signatures}.`,
+        `“${petition}” has reached its goal. Signatures so far: ${signatures} (goal: ${goal}).`,
       button: 'View the petition',
     },
     commentWaiting: {
@@ -71,13 +71,13 @@ The webhook is now disabled. No events are lost. To see how the endpoint respond
         `${comments === 1 ? '1 comment to review' : `${count} comments to review`}: ${petition}`,
       text: (comments, count, petition) =>
         comments === 1
-          ? `A signer of “${petition}” left a comment. The page shows it once you approve it.`
-          : `${count} comments on “${petition}” await your approval. The page shows each one once you approve it.`,
+          ? `A signer of “${petition}” left a comment. It appears on the page once you approve it.`
+          : `${count} comments on “${petition}” await your approval. They appear on the page once you approve them.`,
       button: 'Review comments',
     },
     broadcastFinished: {
-      subject: (name) => `Sent: ${name}`,
-      text: (name) => `Your email “${name}” is finished.`,
+      subject: (name) => `Finished sending: ${name}`,
+      text: (name) => `Your email “${name}” has finished sending.`,
       sent: (people, count) => (people === 1 ? 'Sent to 1 person' : `Sent to ${count} people`),
       failed: (people, count) =>
         people === 1 ? '1 person could not be reached' : `${count} people could not be reached`,
@@ -85,22 +85,23 @@ The webhook is now disabled. No events are lost. To see how the endpoint respond
         people === 1 ? '1 person may not have received it' : `${count} people may not have received it`,
       skipped: (people, count) =>
         people === 1
-          ? '1 person was skipped, for example because they unsubscribed in the meantime'
-          : `${count} people were skipped, for example because they unsubscribed in the meantime`,
+          ? '1 person was left out, for example because they unsubscribed in the meantime'
+          : `${count} people were left out, for example because they unsubscribed in the meantime`,
       hindered: {
         subject: (name) => `Not sent: ${name}`,
         text: (name) =>
-          `Your email “${name}” was scheduled, but it could not be sent. Its page says what is missing. Nobody has received it.`,
+          `Your email “${name}” was scheduled, but it could not be sent. Its page says what is missing. No one has received it.`,
+        button: 'View the email',
       },
       button: 'View the results',
     },
     webhookDisabled: {
       subject: (organization) => `Webhook disabled for ${organization}`,
       text: (url) =>
-        `This webhook has failed for so long that it is now disabled:\n\n${url}\n\nNo events are lost. Once the endpoint accepts requests again, resume the webhook. It continues where it stopped.`,
+        `This webhook is now disabled because deliveries have failed for too long:\n\n${url}\n\nNo events are lost. Once the endpoint accepts requests again, resume the webhook. It continues where it stopped.`,
       button: 'View the webhook',
     },
-    weeklyDigest: {
+    weeklySummary: {
       subject: (organization) => `Your week at ${organization}`,
       text: (first, last) => `Here is what happened from ${first} to ${last}.`,
       figures: {
@@ -108,8 +109,8 @@ The webhook is now disabled. No events are lost. To see how the endpoint respond
         contacts: (count) => `New contacts: ${count}`,
         unsubscribes: (count) => `Unsubscribed: ${count}`,
       },
-      petition: ({ title, added, signatures, goal }) =>
-        `“${title}”: ${added} more, now ${signatures} of ${goal} signatures`,
+      petition: (title, added, counts) =>
+        `“${title}”: ${added === 1 ? '1 new signature' : `${counts.added} new signatures`} (${counts.signatures} of ${counts.goal})`,
       broadcast: (name, people, count) =>
         `“${name}”: sent to ${people === 1 ? '1 person' : `${count} people`}`,
       comments: (comments, count) =>

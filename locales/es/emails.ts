@@ -54,16 +54,16 @@ Por eso se ha desactivado el webhook. No se pierde ningún evento. Para ver las 
   notifications: {
     why: (organization) => `Recibe este correo porque forma parte del equipo de ${organization}.`,
     off: 'No recibir más correos como este',
-    settings: 'Elegir qué correos recibe',
+    settings: 'Elegir qué correos recibir',
     firstSignature: {
       subject: (petition) => `Primera firma: ${petition}`,
-      text: (petition) => `Alguien acaba de firmar «${petition}». Es la primera firma.`,
+      text: (petition) => `«${petition}» ha recibido su primera firma.`,
       button: 'Ver la petición',
     },
     goalReached: {
       subject: (petition) => `Objetivo alcanzado: ${petition}`,
       text: ({ petition, goal, signatures }) =>
-        `«${petition}» ha alcanzado su objetivo de ${goal} firmas. Ahora tiene ${signatures}.`,
+        `«${petition}» ha alcanzado su objetivo. Firmas hasta ahora: ${signatures} (objetivo: ${goal}).`,
       button: 'Ver la petición',
     },
     commentWaiting: {
@@ -76,7 +76,7 @@ Por eso se ha desactivado el webhook. No se pierde ningún evento. Para ver las 
       button: 'Revisar los comentarios',
     },
     broadcastFinished: {
-      subject: (name) => `Enviado: ${name}`,
+      subject: (name) => `Envío terminado: ${name}`,
       text: (name) => `El envío de su correo «${name}» ha terminado.`,
       sent: (people, count) => (people === 1 ? 'Enviado a 1 persona' : `Enviado a ${count} personas`),
       failed: (people, count) =>
@@ -87,12 +87,13 @@ Por eso se ha desactivado el webhook. No se pierde ningún evento. Para ver las 
           : `Es posible que ${count} personas no lo hayan recibido`,
       skipped: (people, count) =>
         people === 1
-          ? 'Se omitió a 1 persona, por ejemplo porque se había dado de baja entretanto'
-          : `Se omitió a ${count} personas, por ejemplo porque se habían dado de baja entretanto`,
+          ? 'No se envió a 1 persona, por ejemplo porque se dio de baja entretanto'
+          : `No se envió a ${count} personas, por ejemplo porque se dieron de baja entretanto`,
       hindered: {
         subject: (name) => `No enviado: ${name}`,
         text: (name) =>
           `El envío de su correo «${name}» estaba programado, pero no se pudo realizar. En su página se indica qué falta. Nadie lo ha recibido.`,
+        button: 'Ver el correo',
       },
       button: 'Ver los resultados',
     },
@@ -102,7 +103,7 @@ Por eso se ha desactivado el webhook. No se pierde ningún evento. Para ver las 
         `Este webhook lleva tanto tiempo fallando que se ha desactivado:\n\n${url}\n\nNo se pierde ningún evento. Cuando el servidor de destino vuelva a aceptar solicitudes, reanude el webhook. La entrega continuará donde se detuvo.`,
       button: 'Ver el webhook',
     },
-    weeklyDigest: {
+    weeklySummary: {
       subject: (organization) => `Su semana en ${organization}`,
       text: (first, last) => `Esto es lo que ha pasado del ${first} al ${last}.`,
       figures: {
@@ -110,8 +111,8 @@ Por eso se ha desactivado el webhook. No se pierde ningún evento. Para ver las 
         contacts: (count) => `Contactos nuevos: ${count}`,
         unsubscribes: (count) => `Bajas: ${count}`,
       },
-      petition: ({ title, added, signatures, goal }) =>
-        `«${title}»: ${added} más, ahora ${signatures} de ${goal} firmas`,
+      petition: (title, added, counts) =>
+        `«${title}»: ${added === 1 ? '1 firma nueva' : `${counts.added} firmas nuevas`} (${counts.signatures} de ${counts.goal})`,
       broadcast: (name, people, count) =>
         `«${name}»: enviado a ${people === 1 ? '1 persona' : `${count} personas`}`,
       comments: (comments, count) =>

@@ -60,13 +60,13 @@ Le webhook a donc été désactivé. Aucun événement n’est perdu. Pour consu
     settings: 'Choisir les e‑mails que vous recevez',
     firstSignature: {
       subject: (petition) => `Première signature : ${petition}`,
-      text: (petition) => `Quelqu’un vient de signer « ${petition} ». C’est la première signature.`,
+      text: (petition) => `« ${petition} » a reçu sa première signature.`,
       button: 'Voir la pétition',
     },
     goalReached: {
       subject: (petition) => `Objectif atteint : ${petition}`,
       text: ({ petition, goal, signatures }) =>
-        `« ${petition} » a atteint son objectif de ${goal} signatures. La pétition en compte maintenant ${signatures}.`,
+        `« ${petition} » a atteint son objectif. Signatures à ce jour : ${signatures} (objectif : ${goal}).`,
       button: 'Voir la pétition',
     },
     commentWaiting: {
@@ -79,33 +79,34 @@ Le webhook a donc été désactivé. Aucun événement n’est perdu. Pour consu
       button: 'Modérer les commentaires',
     },
     broadcastFinished: {
-      subject: (name) => `Envoyé : ${name}`,
+      subject: (name) => `Envoi terminé : ${name}`,
       text: (name) => `L’envoi de votre e‑mail « ${name} » est terminé.`,
       sent: (people, count) => (people === 1 ? 'Envoyé à 1 personne' : `Envoyé à ${count} personnes`),
       failed: (people, count) =>
-        people === 1 ? '1 personne n’a pas pu être jointe' : `${count} personnes n’ont pas pu être jointes`,
+        people === 1 ? 'L’envoi a échoué pour 1 personne' : `L’envoi a échoué pour ${count} personnes`,
       inDoubt: (people, count) =>
         people === 1
           ? '1 personne ne l’a peut-être pas reçu'
           : `${count} personnes ne l’ont peut-être pas reçu`,
       skipped: (people, count) =>
         people === 1
-          ? '1 personne a été ignorée, par exemple parce qu’elle s’est désabonnée entre-temps'
-          : `${count} personnes ont été ignorées, par exemple parce qu’elles se sont désabonnées entre-temps`,
+          ? 'Non envoyé à 1 personne, par exemple parce qu’elle s’est désabonnée entre-temps'
+          : `Non envoyé à ${count} personnes, par exemple parce qu’elles se sont désabonnées entre-temps`,
       hindered: {
         subject: (name) => `Non envoyé : ${name}`,
         text: (name) =>
           `L’envoi de votre e‑mail « ${name} » était programmé, mais il n’a pas pu avoir lieu. Sa page indique ce qui manque. Personne ne l’a reçu.`,
+        button: 'Voir l’e‑mail',
       },
       button: 'Voir les résultats',
     },
     webhookDisabled: {
       subject: (organization) => `Webhook désactivé : ${organization}`,
       text: (url) =>
-        `Ce webhook échoue depuis si longtemps qu’il a été désactivé :\n\n${url}\n\nAucun événement n’est perdu. Dès que le serveur de destination accepte à nouveau les requêtes, relancez le webhook. L’envoi reprendra là où il s’est arrêté.`,
+        `Ce webhook échoue depuis si longtemps qu’il a été désactivé :\n\n${url}\n\nAucun événement n’est perdu. Dès que le serveur de destination accepte à nouveau les requêtes, réactivez le webhook. L’envoi reprendra là où il s’est arrêté.`,
       button: 'Voir le webhook',
     },
-    weeklyDigest: {
+    weeklySummary: {
       subject: (organization) => `Votre semaine : ${organization}`,
       text: (first, last) => `Voici ce qui s’est passé du ${first} au ${last}.`,
       figures: {
@@ -113,8 +114,8 @@ Le webhook a donc été désactivé. Aucun événement n’est perdu. Pour consu
         contacts: (count) => `Nouveaux contacts : ${count}`,
         unsubscribes: (count) => `Désabonnements : ${count}`,
       },
-      petition: ({ title, added, signatures, goal }) =>
-        `« ${title} » : ${added} de plus, soit ${signatures} signatures sur ${goal}`,
+      petition: (title, added, counts) =>
+        `« ${title} » : ${added === 1 ? '1 nouvelle signature' : `${counts.added} nouvelles signatures`} (${counts.signatures} sur ${counts.goal})`,
       broadcast: (name, people, count) =>
         `« ${name} » : envoyé à ${people === 1 ? '1 personne' : `${count} personnes`}`,
       comments: (comments, count) =>

@@ -11,6 +11,8 @@ export const COMMENTS_WAITING = 'comments-waiting';
 export const PAUSE_MS = 10 * 60_000;
 /** From one email about a petition to the next. */
 const DAY_MS = 86_400_000;
+/** By which clocks of instances may differ. */
+const MINUTE_MS = 60_000;
 /** More are not counted. */
 const MOST = 1_000;
 
@@ -29,8 +31,9 @@ export class CommentsWaiting implements Timer {
   async fire({ organizationId, id: petitionId, dueAt }: Due, signal: AbortSignal): Promise<void> {
     const { state } = await this.records.look(petition, organizationId, petitionId);
     if (!('title' in state) || state.comments !== 'APPROVED') return;
-    // The last email was sent a day before, and the others that wait were part of it.
+    // The email a day before was about the others that wait.
     const since = new Date(dueAt.getTime() - DAY_MS);
+    const countedAt = Date.now();
     const added = await this.comments.waiting(organizationId, petitionId, 1, since);
     if (added === 0) return;
     const waiting = await this.comments.waiting(organizationId, petitionId, MOST);
@@ -49,10 +52,12 @@ export class CommentsWaiting implements Timer {
       },
     };
     await this.mails.send(matter, signal);
+    // A day after this email was due: comments that were written while it was sent belong to the next one.
+    const start = dueAt.getTime() + DAY_MS > countedAt ? dueAt.getTime() : countedAt - MINUTE_MS;
     await this.subscriptions.timers.set(this.name, {
       organizationId,
       id: petitionId,
-      dueAt: new Date(Date.now() + DAY_MS),
+      dueAt: new Date(start + DAY_MS),
     });
   }
 }

@@ -14,7 +14,7 @@ import { OffLinks } from './off-links.js';
 export type Matter = {
   organizationId: string;
   notification: Notification;
-  /** Identifies the matter among those of this notification, so that it is sent to each member once. */
+  /** Identifies the matter among those of this notification, so that each member gets it once. */
   id: string;
   write: (words: Locale, organization: string, recipient: Recipient) => Text | undefined;
   /** Who gets an email about it in another way. */
@@ -27,6 +27,11 @@ export type Text = {
   paragraphs: readonly string[];
   button: { path: string; text: string };
 };
+
+/** Longer than the mail server may take for one message. After a crash, no one else sends the email for this time. */
+const CLAIM_SECONDS = 180;
+/** Temporary refusals after which an email is given up, such as those of a full mailbox. */
+const MOST_REFUSALS = 6;
 
 /** Sends notifications to the members who want them. */
 @Injectable()
@@ -43,8 +48,9 @@ export class NotificationMails {
   ) {}
 
   /**
-   * Emails everyone who wants this notification and whose role may see what it is about, in the organization's language.
-   * After a crash, the member whose email was being sent may get it again, with the same Message-ID.
+   * Emails everyone who wants this notification and whose role may see what it is about, in the organization's language. Each
+   * email is sent by whoever claims it. Only a crash while the mail server answers can make it arrive twice, with the same
+   * Message-ID.
    *
    * @throws Error if an email can still be delivered, so that the caller tries again. Members who have theirs are left out then.
    */
@@ -63,6 +69,9 @@ export class NotificationMails {
       const { memberId, email } = recipient;
       const text = matter.write(words, sender.name, recipient);
       if (!text) continue;
+      const claim = await this.claim(matter, memberId);
+      if (claim === 'BUSY') later = 'another attempt has not ended yet';
+      if (claim !== 'CLAIMED') continue;
       const offUrl = this.links.urlOf({ notification, organizationId, memberId });
       const letter = writeLetter({
         language: words.language,
@@ -76,7 +85,7 @@ export class NotificationMails {
           { url: `${dashboard}/notifications`, text: texts.settings },
         ],
       });
-      const sent = await this.mailer.send(
+      const outcome = await this.mailer.send(
         {
           organizationId,
           from,
@@ -92,59 +101,87 @@ export class NotificationMails {
         },
         signal,
       );
-      if (sent.outcome === 'unreachable')
-        throw new Error(`The notification could not be sent: ${sent.detail}.`);
-      if (sent.outcome === 'refused' && !sent.permanent) later = sent.detail;
-      else await this.remember(matter, memberId);
-      if (sent.outcome === 'refused' && sent.permanent)
-        this.logger.warn({
-          message: 'a notification was rejected',
-          notification,
-          memberId,
-          detail: sent.detail,
-        });
+      const { detail } = outcome;
+      if (outcome.outcome === 'unreachable') {
+        await this.release(matter, memberId, 0);
+        throw new Error(`The notification could not be sent: ${detail}.`);
+      }
+      if (outcome.outcome !== 'refused') {
+        await this.settle(matter, memberId);
+        continue;
+      }
+      const isFinal = outcome.permanent || (await this.release(matter, memberId, 1)) >= MOST_REFUSALS;
+      if (!isFinal) later = detail;
+      else {
+        await this.settle(matter, memberId);
+        this.logger.warn({ message: 'a notification was rejected', notification, memberId, detail });
+      }
     }
-    if (later !== undefined) throw new Error(`The notification could not be sent: ${later}.`);
+    if (later !== undefined) throw new Error(`A notification could not be sent: ${later}.`);
   }
 
-  private async recipientsOf({ organizationId, notification, id, exceptTo }: Matter): Promise<Recipient[]> {
+  private async recipientsOf({ organizationId, notification, exceptTo }: Matter): Promise<Recipient[]> {
     const members = (await this.team.reachable(organizationId)).filter(
       ({ role, email }) =>
         (!exceptTo || comparableEmail(email) !== comparableEmail(exceptTo)) &&
         notificationsFor(role).includes(notification),
     );
-    if (members.length === 0) return [];
-    const rows = await this.source.query<{ member_id: string }[]>(
-      'SELECT member_id FROM notification_mails WHERE organization_id = $1 AND notification = $2 AND matter = $3',
-      [organizationId, notification, id],
-    );
-    const done = new Set(rows.map(({ member_id }) => member_id));
     const wanting: Recipient[] = [];
     for (const member of members) {
-      if (done.has(member.memberId)) continue;
-      const { state } = await this.records.look(
-        notificationSettings,
-        organizationId,
-        settingsIdOf(member.memberId),
-      );
+      const settingsId = settingsIdOf(member.memberId);
+      const { state } = await this.records.look(notificationSettings, organizationId, settingsId);
       if (state[notification]) wanting.push(member);
     }
     return wanting;
   }
 
-  private async remember({ organizationId, notification, id }: Matter, memberId: string): Promise<void> {
+  private async claim(matter: Matter, memberId: string): Promise<'CLAIMED' | 'BUSY' | 'SETTLED'> {
+    const key = keyOf(matter, memberId);
+    const claimed = await this.source.query<unknown[]>(
+      `INSERT INTO notification_mails (organization_id, notification, matter, member_id, claimed_until)
+       VALUES ($1, $2, $3, $4, clock_timestamp() + make_interval(secs => ${CLAIM_SECONDS}))
+       ON CONFLICT (organization_id, notification, matter, member_id) DO UPDATE SET claimed_until = excluded.claimed_until
+       WHERE notification_mails.settled_at IS NULL AND notification_mails.claimed_until < clock_timestamp()
+       RETURNING 1`,
+      key,
+    );
+    if (claimed.length > 0) return 'CLAIMED';
+    const [row] = await this.source.query<{ settled_at: Date | null }[]>(
+      `SELECT settled_at FROM notification_mails WHERE ${OF_KEY}`,
+      key,
+    );
+    return row?.settled_at ? 'SETTLED' : 'BUSY';
+  }
+
+  /** Lets others send the email. @returns how often it was refused */
+  private async release(matter: Matter, memberId: string, refusals: 0 | 1): Promise<number> {
+    const [[row]] = await this.source.query<[{ refusals: number }[], number]>(
+      `UPDATE notification_mails SET claimed_until = clock_timestamp(), refusals = refusals + $5 WHERE ${OF_KEY}
+       RETURNING refusals`,
+      [...keyOf(matter, memberId), refusals],
+    );
+    return row?.refusals ?? 0;
+  }
+
+  private async settle(matter: Matter, memberId: string): Promise<void> {
     await this.source.query(
-      `INSERT INTO notification_mails (organization_id, notification, matter, member_id) VALUES ($1, $2, $3, $4)
-       ON CONFLICT DO NOTHING`,
-      [organizationId, notification, id, memberId],
+      `UPDATE notification_mails SET settled_at = clock_timestamp() WHERE ${OF_KEY}`,
+      keyOf(matter, memberId),
     );
   }
 
   /** Forgets emails that are too old to be sent again. */
   async forgetOld(organizationId: string): Promise<void> {
     await this.source.query(
-      `DELETE FROM notification_mails WHERE organization_id = $1 AND sent_at < clock_timestamp() - interval '30 days'`,
+      `DELETE FROM notification_mails
+       WHERE organization_id = $1 AND claimed_until < clock_timestamp() - interval '30 days'`,
       [organizationId],
     );
   }
+}
+
+const OF_KEY = 'organization_id = $1 AND notification = $2 AND matter = $3 AND member_id = $4';
+
+function keyOf({ organizationId, notification, id }: Matter, memberId: string): string[] {
+  return [organizationId, notification, id, memberId];
 }

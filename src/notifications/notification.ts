@@ -11,7 +11,7 @@ const NEEDS = {
   commentWaiting: 'petition:write',
   broadcastFinished: 'broadcast:read',
   webhookDisabled: 'webhook:write',
-  weeklyDigest: 'petition:read',
+  weeklySummary: 'petition:read',
 } as const;
 
 export type Notification = keyof typeof NEEDS;

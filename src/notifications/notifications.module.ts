@@ -11,14 +11,14 @@ import { NotificationMails } from './notification-mails.js';
 import { Notifications } from './notify.js';
 import { OffLinks } from './off-links.js';
 import * as operations from './operations.js';
-import { WeeklyDigestClock, WeeklyDigestMail, WeeklyDigests } from './weekly-digest.js';
+import { WeeklySummaryClock, WeeklySummaryMail, WeeklySummaries } from './weekly-summary.js';
 
 @ProductModule({
   operations,
   services: { notification: 'Emails to members about what happens in the organization.' },
   streams: [notificationSettings],
-  subscriptions: [Notifications, WeeklyDigests],
-  timers: [CommentsWaiting, WeeklyDigestClock, WeeklyDigestMail],
+  subscriptions: [Notifications, WeeklySummaries],
+  timers: [CommentsWaiting, WeeklySummaryClock, WeeklySummaryMail],
   imports: [
     BroadcastsModule,
     HistoryModule,

@@ -19,6 +19,9 @@ const FIRST_MINUTE_MS = 60_000;
 /** When so many petitions are known to have signatures, they are forgotten. */
 const MAX_KNOWN = 10_000;
 
+/** After this time, what happened is no longer news. */
+const TOO_LATE_MS = 3 * 86_400_000;
+
 type Write = (event: RecordedEvent) => Promise<Matter | undefined>;
 
 /** Tells members what happened, if they want to know. */
@@ -34,8 +37,10 @@ export class Notifications implements Subscription {
   };
   readonly handles = Object.keys(this.matters);
   readonly begins = 'now';
-  /** Petitions that were signed more than a minute ago. */
+  /** Petitions that were signed more than a minute before one of their signatures, whose other signatures are left out. */
   private readonly signedBefore = new Set<string>();
+  /** Signatures that were chosen only for their comment. Retried events are chosen for both. */
+  private readonly onlyComments = new WeakSet<RecordedEvent>();
 
   constructor(
     private readonly records: RecordReader,
@@ -49,27 +54,25 @@ export class Notifications implements Subscription {
   choose(events: readonly RecordedEvent[]): RecordedEvent[] {
     const seen = new Set<string>();
     const isNew = (key: string) => !seen.has(key) && seen.add(key) !== undefined;
-    return events.filter(({ type, data }) => {
-      if (type !== 'PetitionSigned') return true;
-      const { petitionId, isCommentPublic } = data as { petitionId: string; isCommentPublic?: boolean };
-      const isFirst = !this.signedBefore.has(petitionId) && isNew(petitionId);
+    return events.filter((event) => {
+      if (event.type !== 'PetitionSigned') return true;
+      const { petitionId, isCommentPublic } = event.data as { petitionId: string; isCommentPublic?: boolean };
+      const isFirst = isNew(petitionId) && !this.signedBefore.has(petitionId);
       const hasComment = isCommentPublic === true && isNew(`comment ${petitionId}`);
+      if (!isFirst) this.onlyComments.add(event);
       return isFirst || hasComment;
     });
   }
 
   async handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {
+    // No longer news, for example after a return to an earlier version and another upgrade.
+    if (Date.now() - event.recordedAt.getTime() > TOO_LATE_MS) return;
     const matter = await this.matters[event.type]!(event);
     if (matter) await this.mails.send(matter, signal);
   }
 
-  private async signed({
-    organizationId,
-    position,
-    type,
-    recordedAt,
-    data,
-  }: RecordedEvent): Promise<Matter | undefined> {
+  private async signed(event: RecordedEvent): Promise<Matter | undefined> {
+    const { organizationId, position, type, recordedAt, data } = event;
     const petitionId = data.petitionId as string;
     const found = await this.petitionOf(organizationId, petitionId);
     if (!found) return undefined;
@@ -77,7 +80,7 @@ export class Notifications implements Subscription {
       const dueAt = new Date(Date.now() + PAUSE_MS);
       await this.subscriptions.timers.begin(COMMENTS_WAITING, { organizationId, id: petitionId, dueAt });
     }
-    if (this.signedBefore.has(petitionId)) return undefined;
+    if (this.onlyComments.has(event)) return undefined;
     await this.projections.catchUp(position, [type]);
     const before = new Date(recordedAt.getTime() - FIRST_MINUTE_MS);
     if (await this.signatures.hadBefore(organizationId, petitionId, before)) {
@@ -85,6 +88,9 @@ export class Notifications implements Subscription {
       this.signedBefore.add(petitionId);
       return undefined;
     }
+    // On paper, or elsewhere, some time ago.
+    const signedAt = data.signedAt as string | null | undefined;
+    if (signedAt && Date.parse(signedAt) < before.getTime()) return undefined;
     return {
       organizationId,
       notification: 'firstSignature',
@@ -159,11 +165,11 @@ export class Notifications implements Subscription {
       notification: 'broadcastFinished',
       id: eventId,
       write: ({ emails }) => {
-        const { hindered, button } = emails.notifications.broadcastFinished;
+        const { hindered } = emails.notifications.broadcastFinished;
         return {
           subject: hindered.subject(name),
           paragraphs: [hindered.text(name)],
-          button: { path: `broadcasts/${broadcastId}`, text: button },
+          button: { path: `broadcasts/${broadcastId}`, text: hindered.button },
         };
       },
     };

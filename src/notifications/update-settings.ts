@@ -29,8 +29,8 @@ export class UpdateSettings extends RecordInput('memberId') {
   @Flag({ optional: true, description: DESCRIPTIONS.webhookDisabled })
   webhookDisabled?: boolean;
 
-  @Flag({ optional: true, description: DESCRIPTIONS.weeklyDigest, example: false })
-  weeklyDigest?: boolean;
+  @Flag({ optional: true, description: DESCRIPTIONS.weeklySummary, example: false })
+  weeklySummary?: boolean;
 }
 
 export const UpdateSettingsHandler = handlerOf(

@@ -69,6 +69,22 @@ export class PublicComments {
     });
   }
 
+  /** The number of comments of all petitions that await approval; at most `most`. */
+  async waitingInAll(organizationId: string, most: number): Promise<number> {
+    const [row] = await this.source.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count FROM (
+         SELECT FROM ${petitions.table} p CROSS JOIN LATERAL (
+           SELECT FROM ${petitions.linkTable!}
+           WHERE organization_id = $1 AND record_id = p.id AND comment_state = 'WAITING' AND detail IS NOT NULL
+             AND ended_at IS NULL ORDER BY created_at LIMIT $2
+         ) comment
+         WHERE p.organization_id = $1 AND p.state->>'comments' = 'APPROVED' LIMIT $2
+       ) waiting`,
+      [organizationId, most],
+    );
+    return row!.count;
+  }
+
   /**
    * The number of comments that await a review; at most `most`. The order makes PostgreSQL use their index.
    *

@@ -64,7 +64,7 @@ export const events: typeof en = {
   NoteDeleted: 'Eine Notiz wurde gelöscht',
   NoteMoved: 'Die Notiz eines zusammengeführten Kontakts wurde übernommen',
   NoteUpdated: 'Eine Notiz wurde geändert',
-  NotificationSettingsChanged: 'Die Benachrichtigungen eines Mitglieds wurden geändert',
+  NotificationSettingsChanged: 'Die Benachrichtigungseinstellungen eines Mitglieds wurden geändert',
   OrganizationCreated: 'Die Organisation wurde angelegt',
   OrganizationUpdated: 'Die Organisation wurde geändert',
   OfflineSignaturesRecorded: 'Unterschriften auf Papier wurden gezählt',

@@ -7,7 +7,7 @@ export const fields: typeof en = {
   goalReached: 'Ziel erreicht',
   memberId: 'Mitglied',
   webhookDisabled: 'Webhook deaktiviert',
-  weeklyDigest: 'Wochenübersicht',
+  weeklySummary: 'Wochenübersicht',
   address: 'Straße und Hausnummer',
   addressId: 'Adressdatensatz',
   after: 'Nach Ereignisnummer',

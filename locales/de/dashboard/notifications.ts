@@ -9,22 +9,22 @@ export const notifications: typeof en = {
     commentWaiting: 'Kommentare warten auf Freigabe (höchstens eine E‑Mail pro Tag und Petition)',
     broadcastFinished: 'Eine E‑Mail wurde versendet, oder eine geplante konnte nicht versendet werden',
     webhookDisabled: 'Ein Webhook wird deaktiviert, weil er immer wieder fehlschlägt',
-    weeklyDigest: 'Was letzte Woche passiert ist (jeden Montag, außer wenn nichts passiert ist)',
+    weeklySummary: 'Wochenübersicht (jeden Montag, außer wenn nichts passiert ist)',
   },
   turningOff: {
     title: 'Diese E‑Mails abbestellen?',
     text: (organization, name) =>
-      `Sie erhalten von ${organization} dann keine E‑Mails mehr zu: „${name}“. Im Dashboard können Sie sie unter „Benachrichtigungen“ wieder einschalten.`,
+      `Sie erhalten dann von ${organization} diese E‑Mails nicht mehr: „${name}“. Im Dashboard können Sie sie unter „Benachrichtigungen“ wieder aktivieren.`,
     button: 'Abbestellen',
   },
   turnedOff: {
     title: 'Diese E‑Mails sind abbestellt',
-    text: (name) => `Sie erhalten keine E‑Mails mehr zu: „${name}“.`,
-    button: 'Andere E‑Mails auswählen',
+    text: (name) => `Sie erhalten diese E‑Mails nicht mehr: „${name}“.`,
+    button: 'E‑Mail-Einstellungen öffnen',
   },
   unknownLink: {
     title: 'Dieser Link funktioniert nicht',
-    text: 'Vielleicht ist er unvollständig. Kopieren Sie den ganzen Link aus der E‑Mail, oder melden Sie sich an und öffnen Sie „Benachrichtigungen“.',
+    text: 'Vielleicht ist er unvollständig, oder er gehört zu einer früheren Mitgliedschaft. Kopieren Sie den ganzen Link aus der E‑Mail, oder melden Sie sich an und öffnen Sie „Benachrichtigungen“.',
   },
   done: { saved: 'Ihre Auswahl wurde gespeichert.' },
 };

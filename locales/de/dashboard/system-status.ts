@@ -74,7 +74,7 @@ export const systemStatus: typeof en = {
     'thank-you-mails': 'Dankes-E‑Mails an Unterzeichnende senden',
     'webhook-cursors': 'Startpunkt von Webhooks festlegen',
     notifications: 'Teammitglieder benachrichtigen',
-    'weekly-digests': 'Wochenübersichten planen',
+    'weekly-summaries': 'Wochenübersichten planen',
     'webhook-disabled-mail': 'Inhaber·innen über deaktivierte Webhooks benachrichtigen',
   },
 };

@@ -63,7 +63,7 @@ export const events = {
   NoteDeleted: 'A note was deleted',
   NoteMoved: 'A note of a merged contact was added',
   NoteUpdated: 'A note was edited',
-  NotificationSettingsChanged: 'The notifications of a member were changed',
+  NotificationSettingsChanged: 'A member’s notification settings were changed',
   OrganizationCreated: 'The organization was created',
   OrganizationUpdated: 'The organization was updated',
   OfflineSignaturesRecorded: 'Signatures on paper were counted',

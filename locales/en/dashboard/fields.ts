@@ -1,12 +1,12 @@
 /** The label of each field of event data. A unit test reports fields of stored histories without one. */
 export const fields = {
   broadcastFinished: 'Email sent',
-  commentWaiting: 'Comments that wait',
+  commentWaiting: 'Comments awaiting approval',
   firstSignature: 'First signature',
   goalReached: 'Goal reached',
   memberId: 'Member',
   webhookDisabled: 'Webhook disabled',
-  weeklyDigest: 'Weekly summary',
+  weeklySummary: 'Weekly summary',
   address: 'Street address',
   addressId: 'Address record',
   after: 'After event number',

@@ -29,7 +29,7 @@ export const keys = {
   services: {
     history: 'History, including all names',
     note: 'Notes on contacts',
-    notification: 'Notifications of members',
+    notification: 'Member notifications',
   },
   read: (what: string) => `${what}: view`,
   write: (what: string) => `${what}: edit`,

@@ -6,7 +6,7 @@ export const kinds = {
   consent: 'Evidence of consent',
   contact: 'Contact',
   'contact-notes': 'Notes on a contact',
-  'notification-settings': 'Notifications of a member',
+  'notification-settings': 'Notification settings of a member',
   'contact-mail': 'Email to a contact',
   field: 'Custom field',
   form: 'Sign-up form',

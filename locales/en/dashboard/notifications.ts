@@ -4,25 +4,25 @@ export const notifications = {
   names: {
     firstSignature: 'A petition gets its first signature',
     goalReached: 'A petition reaches its goal',
-    commentWaiting: 'Comments wait for approval (at most one email a day for each petition)',
+    commentWaiting: 'Comments await approval (at most one email a day for each petition)',
     broadcastFinished: 'An email has been sent, or a scheduled one could not be sent',
     webhookDisabled: 'A webhook is disabled because it keeps failing',
-    weeklyDigest: 'What happened last week (every Monday, unless nothing happened)',
+    weeklySummary: 'Weekly summary (every Monday, unless nothing happened)',
   },
   turningOff: {
     title: 'Turn off these emails?',
     text: (organization: string, name: string) =>
-      `You will no longer get these emails from ${organization}: “${name}”. You can turn them on again under Notifications in the dashboard.`,
+      `${organization} will no longer send you these emails: “${name}”. You can turn them on again in the dashboard, under Notifications.`,
     button: 'Turn off',
   },
   turnedOff: {
     title: 'These emails are turned off',
-    text: (name: string) => `You no longer get: “${name}”.`,
-    button: 'Choose other emails',
+    text: (name: string) => `You will no longer get these emails: “${name}”.`,
+    button: 'Choose your emails',
   },
   unknownLink: {
     title: 'This link does not work',
-    text: 'It may be incomplete. Copy the whole link from the email, or sign in and open Notifications.',
+    text: 'It may be incomplete, or belong to a membership that has ended. Copy the whole link from the email, or sign in and open Notifications.',
   },
   done: { saved: 'Your choice was saved.' },
 };

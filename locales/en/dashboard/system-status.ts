@@ -75,7 +75,7 @@ export const systemStatus = {
     'thank-you-mails': 'Send thank-you emails to signers',
     'webhook-cursors': 'Set where webhooks start',
     notifications: 'Notify team members',
-    'weekly-digests': 'Schedule weekly summaries',
+    'weekly-summaries': 'Schedule weekly summaries',
     'webhook-disabled-mail': 'Notify owners of disabled webhooks',
   } as Names,
 };

@@ -1,15 +1,13 @@
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { html, type Page } from '#libs/pages';
-import { Documented, OperationRunner, RpcError, systemInput } from '#libs/rpc';
+import { Documented, OperationRunner, systemInput } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { type OffLink, OffLinks, UpdateSettings } from '../../notifications/index.js';
 import { OrganizationNames } from '../../organizations/index.js';
+import { Team } from '../../team/index.js';
 import { Answering, type Asked } from '../answering.js';
 import { noticePage } from '../document.js';
-
-/** The actor in the history. */
-const ACTOR = 'notification-link';
 
 /**
  * The links in notifications. They need no sign-in, because they can only turn one kind of email off. GET changes nothing,
@@ -23,13 +21,14 @@ export class TurnOffController {
     private readonly answering: Answering,
     private readonly links: OffLinks,
     private readonly names: OrganizationNames,
+    private readonly team: Team,
     private readonly runner: OperationRunner,
   ) {}
 
   @Get(':notification/:token')
   ask(@Req() request: Request, @Res() response: Response): Promise<void> {
     return this.answering.open(request, response, async ({ words }) => {
-      const link = this.linkOf(request);
+      const link = await this.linkOf(request);
       const organization = link && (await this.names.find(link.organizationId));
       if (!organization) return invalidPage(words);
       const { title, text, button } = words.notifications.turningOff;
@@ -42,16 +41,17 @@ export class TurnOffController {
   @Post(':notification/:token')
   turnOff(@Req() request: Request, @Res() response: Response): Promise<void> {
     const turnOff = async ({ words }: Asked) => {
-      const link = this.linkOf(request);
+      const link = await this.linkOf(request);
       if (!link) return invalidPage(words);
-      const { organizationId, memberId, notification } = link;
-      const command = systemInput(UpdateSettings, organizationId, { memberId, [notification]: false }, ACTOR);
-      try {
-        await this.runner.execute(command);
-      } catch (error) {
-        // They are no longer a member, so they get no more of these emails.
-        if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
-      }
+      const { organizationId, memberId, notification, userId } = link;
+      const command = systemInput(
+        UpdateSettings,
+        organizationId,
+        { memberId, [notification]: false },
+        'link',
+      );
+      command.context.actor = { type: 'user', id: userId };
+      await this.runner.execute(command);
       const { title, text, button } = words.notifications.turnedOff;
       const more = html`<p>
         <a class="button plain" href="/dashboard/${organizationId}/notifications">${button}</a>
@@ -61,9 +61,12 @@ export class TurnOffController {
     return this.answering.open(request, response, turnOff, { takesFormsOfPrograms: true });
   }
 
-  private linkOf(request: Request): OffLink | undefined {
+  /** Undefined if the link is invalid, or belongs to a membership that has ended. */
+  private async linkOf(request: Request): Promise<(OffLink & { userId: string }) | undefined> {
     const { notification, token } = request.params as { notification: string; token: string };
-    return this.links.read(notification, token);
+    const link = this.links.read(notification, token);
+    const member = link && (await this.team.find(link.organizationId, link.memberId));
+    return member && { ...link, userId: member.userId };
   }
 }
 

@@ -1,32 +1,35 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
-import { type RecordedEvent } from '#libs/event-store';
+import { ReadSource } from '#libs/database';
+import { mostFrequent, type RecordedEvent } from '#libs/event-store';
 import { formatDate, formatNumber, localTime, momentAt } from '#libs/pages';
+import { Resources } from '#libs/resources';
 import { operationNamed, OperationRunner, systemContext } from '#libs/rpc';
 import { type Due, type Subscription, Subscriptions, type Timer } from '#libs/subscriptions';
 import { type Locale } from '#locales';
 import { DailyCounts } from '../history/index.js';
 import { organization } from '../organizations/index.js';
-import { PublicComments, RecentSignatures } from '../petitions/index.js';
+import { OfflineSignatures, petitions, PublicComments } from '../petitions/index.js';
+import { notificationsFor } from './notification.js';
 import { NotificationMails, type Text } from './notification-mails.js';
 
-const CLOCK = 'weekly-digest';
-const MAIL = 'weekly-digest-mail';
+const CLOCK = 'weekly-summary';
+const MAIL = 'weekly-summary-mail';
 const HOUR = '08:00';
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 /** After this time without a running instance, last week is no longer news. */
 const TOO_LATE_MS = 3 * DAY_MS;
 const DAYS = 7;
-/** Petitions and emails that a digest names, and those that it looks at. */
-const [MOST_NAMED, MOST_READ] = [5, '100'];
+/** Petitions and emails that a summary names. */
+const MOST_NAMED = 5;
 /** More comments are not counted. */
 const MOST_COMMENTS = 1_000;
 
-/** Sets the timer of each organization's digest when it is created and when its time zone changes. */
+/** Sets the timer of each organization's summary when it is created and when its time zone changes. */
 @Injectable()
-export class WeeklyDigests implements Subscription {
-  readonly name = 'weekly-digests';
+export class WeeklySummaries implements Subscription {
+  readonly name = 'weekly-summaries';
   readonly handles = ['OrganizationCreated', 'OrganizationUpdated'];
   readonly begins = 'at the first event';
 
@@ -42,14 +45,14 @@ export class WeeklyDigests implements Subscription {
   async handle({ organizationId: id }: RecordedEvent): Promise<void> {
     const timeZone = await timeZoneOf(this.records, id);
     if (timeZone === undefined) return;
-    const dueAt = nextDigest(id, timeZone, new Date());
+    const dueAt = nextSummary(id, timeZone, new Date());
     await this.subscriptions.timers.set(CLOCK, { organizationId: id, id, dueAt });
   }
 }
 
-/** Starts the digest of an organization, and sets its timer for the next one, whether or not the emails can be sent. */
+/** Starts the summary of an organization, and sets its timer for the next one, whether or not the emails can be sent. */
 @Injectable()
-export class WeeklyDigestClock implements Timer {
+export class WeeklySummaryClock implements Timer {
   readonly name = CLOCK;
 
   constructor(
@@ -66,20 +69,12 @@ export class WeeklyDigestClock implements Timer {
     const { timers } = this.subscriptions;
     if (Date.now() - dueAt.getTime() < TOO_LATE_MS) await timers.set(MAIL, due);
     const after = new Date(Math.max(Date.now(), dueAt.getTime()));
-    await timers.set(CLOCK, { organizationId, id, dueAt: nextDigest(organizationId, timeZone, after) });
+    await timers.set(CLOCK, { organizationId, id, dueAt: nextSummary(organizationId, timeZone, after) });
   }
 }
 
-type Listed<T> = { records: T[] };
-type Petition = {
-  id: string;
-  title: string;
-  status: string;
-  goal: number;
-  signatures: number;
-  comments: string;
-};
 type Broadcast = { name: string; finishedAt: string | null; recipients: { sent: number | null } | null };
+type Petition = { title: string; added: number; signatures: number; goal: number };
 
 /** What happened in the week before a Monday. */
 type Week = {
@@ -88,21 +83,24 @@ type Week = {
   signatures: number;
   contacts: number;
   unsubscribes: number;
-  petitions: (Petition & { added: number })[];
+  petitions: Petition[];
   broadcasts: Broadcast[];
+  /** That wait for approval now. */
   comments: number;
 };
 
-/** Sends the digest of the week before the timer's day. */
+/** Sends the summary of the week before the timer's day. */
 @Injectable()
-export class WeeklyDigestMail implements Timer {
+export class WeeklySummaryMail implements Timer {
   readonly name = MAIL;
 
   constructor(
     private readonly records: RecordReader,
+    private readonly reads: ReadSource,
     private readonly runner: OperationRunner,
     private readonly counts: DailyCounts,
-    private readonly signatures: RecentSignatures,
+    private readonly resources: Resources,
+    private readonly offline: OfflineSignatures,
     private readonly comments: PublicComments,
     private readonly mails: NotificationMails,
   ) {}
@@ -111,14 +109,16 @@ export class WeeklyDigestMail implements Timer {
     const timeZone = await timeZoneOf(this.records, organizationId);
     if (timeZone === undefined) return;
     const week = await this.weekBefore(organizationId, timeZone, dueAt);
-    const { signatures, contacts, unsubscribes, broadcasts, comments } = week;
-    if (signatures + contacts + unsubscribes + broadcasts.length + comments === 0) return;
     await this.mails.send(
       {
         organizationId,
-        notification: 'weeklyDigest',
+        notification: 'weeklySummary',
         id: week.days[0],
-        write: (words, name) => digestOf(words, name, week),
+        write: (words, name, { role }) =>
+          summaryOf(words, name, {
+            ...week,
+            comments: notificationsFor(role).includes('commentWaiting') ? week.comments : 0,
+          }),
       },
       signal,
     );
@@ -131,62 +131,75 @@ export class WeeklyDigestMail implements Timer {
     const [from, to] = [first, monday].map((date) => momentAt(timeZone, `${date}T00:00`)!) as [Date, Date];
     const sum = (name: 'signatures' | 'contacts' | 'unsubscribes') =>
       days.reduce((total, day) => total + day[name], 0);
-    const context = systemContext(organizationId, MAIL);
-    const list = async <T>(name: string, fields: object): Promise<T[]> => {
-      const query = { limit: MOST_READ, ...fields };
-      return (await this.runner.run<Listed<T>>(operationNamed(name), query, context)).records;
-    };
-    const [open, sent] = await Promise.all([
-      list<Petition>('petition.list-petitions', { status: 'PUBLISHED' }),
-      list<Broadcast>('broadcast.list-broadcasts', { status: 'SENT', sort: '-updatedAt' }),
+    const [petitions, broadcasts, comments] = await Promise.all([
+      this.mostSigned(organizationId, from, to),
+      this.sentBetween(organizationId, from, to),
+      this.comments.waitingInAll(organizationId, MOST_COMMENTS),
     ]);
-    const ids = open.map(({ id }) => id);
-    const added = await this.signatures.between(organizationId, ids, from, to);
-    const waiting = open
-      .filter((petition) => petition.comments === 'APPROVED')
-      .map(({ id }) => this.comments.waiting(organizationId, id, MOST_COMMENTS));
     return {
-      days: [first, last],
-      signatures: sum('signatures'),
-      contacts: sum('contacts'),
-      unsubscribes: sum('unsubscribes'),
-      petitions: open
-        .map((petition) => ({ ...petition, added: added.get(petition.id) ?? 0 }))
-        .filter((petition) => petition.added > 0)
-        .toSorted((one, other) => other.added - one.added)
-        .slice(0, MOST_NAMED),
-      broadcasts: sent
-        .filter(({ finishedAt }) => finishedAt !== null && isBetween(new Date(finishedAt), from, to))
-        .slice(0, MOST_NAMED),
-      comments: (await Promise.all(waiting)).reduce((total, count) => total + count, 0),
+      ...{ days: [first, last], petitions, broadcasts, comments },
+      ...{ signatures: sum('signatures'), contacts: sum('contacts'), unsubscribes: sum('unsubscribes') },
     };
+  }
+
+  private async mostSigned(organizationId: string, from: Date, to: Date): Promise<Petition[]> {
+    const kind = { recordType: 'signature', type: 'PetitionSigned' };
+    const found = await mostFrequent(this.reads, organizationId, [from, to], kind, 'petitionId', MOST_NAMED);
+    const each = found.map(async ({ value: id, count: added }): Promise<Petition[]> => {
+      const petition = await this.resources.find(petitions, organizationId, id);
+      // It was deleted since.
+      if (!petition) return [];
+      const { title, goal, signatures } = petition as unknown as Petition;
+      return [
+        { title, added, goal, signatures: signatures + (await this.offline.total(organizationId, id)) },
+      ];
+    });
+    return (await Promise.all(each)).flat();
+  }
+
+  private async sentBetween(organizationId: string, from: Date, to: Date): Promise<Broadcast[]> {
+    const query = { status: 'SENT', sort: '-updatedAt', limit: String(MOST_NAMED) };
+    const { records } = await this.runner.run<{ records: Broadcast[] }>(
+      operationNamed('broadcast.list-broadcasts'),
+      query,
+      systemContext(organizationId, MAIL),
+    );
+    return records.filter(
+      ({ finishedAt }) => finishedAt !== null && isBetween(new Date(finishedAt), from, to),
+    );
   }
 }
 
-function digestOf(words: Locale, organizationName: string, week: Week): Text {
+/** Undefined if nothing happened. */
+function summaryOf(words: Locale, organizationName: string, week: Week): Text | undefined {
+  const { signatures, contacts, unsubscribes, petitions: signed, broadcasts, comments: waiting } = week;
+  if (signatures + contacts + unsubscribes + broadcasts.length + waiting === 0) return undefined;
   const { subject, text, figures, petition, broadcast, comments, button } =
-    words.emails.notifications.weeklyDigest;
+    words.emails.notifications.weeklySummary;
   const { dates } = words.site;
   const number = (count: number) => formatNumber(dates, count);
   const day = (date: string) => formatDate(dates, { dateStyle: 'long', timeZone: 'UTC' }, new Date(date));
   const [first, last] = week.days;
-  const lines = [
-    figures.signatures(number(week.signatures)),
-    figures.contacts(number(week.contacts)),
-    figures.unsubscribes(number(week.unsubscribes)),
-  ];
   const paragraphs = [
     text(day(first), day(last)),
-    lines.join('\n'),
-    week.petitions
-      .map(({ title, added, signatures, goal }) =>
-        petition({ title, added: number(added), signatures: number(signatures), goal: number(goal) }),
+    [
+      figures.signatures(number(signatures)),
+      figures.contacts(number(contacts)),
+      figures.unsubscribes(number(unsubscribes)),
+    ].join('\n'),
+    signed
+      .map(({ title, added, ...now }) =>
+        petition(title, added, {
+          added: number(added),
+          signatures: number(now.signatures),
+          goal: number(now.goal),
+        }),
       )
       .join('\n'),
-    week.broadcasts
+    broadcasts
       .map(({ name, recipients }) => broadcast(name, recipients?.sent ?? 0, number(recipients?.sent ?? 0)))
       .join('\n'),
-    week.comments === 0 ? '' : comments(week.comments, number(week.comments)),
+    waiting === 0 ? '' : comments(waiting, number(waiting)),
   ];
   return {
     subject: subject(organizationName),
@@ -209,7 +222,7 @@ async function timeZoneOf(records: RecordReader, organizationId: string): Promis
  * The next Monday at eight in the organization's time zone. Each organization has its own minute in that hour, because
  * thousands may share a server.
  */
-function nextDigest(organizationId: string, timeZone: string, after: Date): Date {
+function nextSummary(organizationId: string, timeZone: string, after: Date): Date {
   const minute = Number.parseInt(organizationId.slice(-4), 16) % 60;
   const today = Date.parse(localTime(timeZone, after).slice(0, 10));
   for (let days = 0; ; days += 1) {
