@@ -34,6 +34,7 @@ const TABLES: { [table: string]: string } = {
   'public.users': 'team members, not contacts',
   'public.sessions': 'team members, not contacts',
   'public.sign_in_links': 'team members, not contacts',
+  'public.drafts': 'what a member has typed and not saved, deleted after 30 days',
   'public.passkeys': 'team members, not contacts',
   'public.passkey_challenges': 'team members, not contacts',
   'public.confirmation_mails': 'keyed hashes, which reveal nothing',

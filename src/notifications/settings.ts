@@ -9,7 +9,7 @@ export type SettingsRecord = { memberId: string; version: number } & Notificatio
 export const DESCRIPTIONS: Record<Notification, string> = {
   firstSignature: 'A petition received its first signature.',
   goalReached: 'A petition reached its goal.',
-  commentWaiting: 'Comments wait for approval. At most one email a day for each petition.',
+  commentWaiting: 'Comments await approval. At most one email a day for each petition.',
   broadcastFinished: 'An email was sent to all recipients, or a scheduled one could not be sent.',
   webhookDisabled: 'A webhook was disabled because its endpoint did not accept events.',
   weeklySummary: 'What happened in the past week, on Mondays. Not sent if nothing happened.',

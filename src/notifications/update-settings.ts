@@ -9,7 +9,7 @@ import { DESCRIPTIONS, settingsRecord, settingsSchema } from './settings.js';
   object: 'settings',
   summary: 'Update a member’s notification settings',
   description:
-    'Changes only the fields you send. All notifications are on until someone turns them off, but members only get those about ' +
+    'Changes only the fields you send. All notifications are on by default, but members only get those about ' +
     'records that their role may see. In the dashboard, members choose for themselves.',
   answers: settingsSchema,
 })

@@ -73,6 +73,7 @@ export const systemStatus: typeof en = {
     'sign-up-requests': 'Angemeldete um Bestätigung per E‑Mail bitten',
     'thank-you-mails': 'Dankes-E‑Mails an Unterzeichnende senden',
     'webhook-cursors': 'Startpunkt von Webhooks festlegen',
+    'draft-removal': 'Entwürfe entfernter Mitglieder und gelöschter Einträge löschen',
     notifications: 'Teammitglieder benachrichtigen',
     'weekly-summaries': 'Wochenübersichten planen',
     'webhook-disabled-mail': 'Inhaber·innen über deaktivierte Webhooks benachrichtigen',

@@ -74,6 +74,7 @@ export const systemStatus = {
     'sign-up-requests': 'Ask people who signed up to confirm by email',
     'thank-you-mails': 'Send thank-you emails to signers',
     'webhook-cursors': 'Set where webhooks start',
+    'draft-removal': 'Delete drafts of removed members and deleted records',
     notifications: 'Notify team members',
     'weekly-summaries': 'Schedule weekly summaries',
     'webhook-disabled-mail': 'Notify owners of disabled webhooks',
