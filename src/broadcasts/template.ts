@@ -164,8 +164,8 @@ export function compile(
 ): Template {
   const merges = new Merges(content);
   const written = [
-    ['subject', new Merges(subject).hidden],
-    ['preheader', new Merges(preheader ?? '').hidden],
+    ['subject', new Merges(subject, 'subject').hidden],
+    ['preheader', new Merges(preheader ?? '', 'preheader').hidden],
     ['content', merges.hidden],
   ] as const;
   // First, so that errors report the place in the original text.
@@ -317,8 +317,8 @@ class Merges {
   private readonly tokens: string[] = [];
   readonly hidden: string;
 
-  /** @throws TemplateError if a tag or an output is not closed. */
-  constructor(text: string) {
+  /** @throws TemplateError if a tag or an output is not closed. @param part the text's place, which errors name */
+  constructor(text: string, part: TemplateError['part'] = 'content') {
     let hidden = '';
     try {
       for (const token of new Tokenizer(text).readTopLevelTokens()) {
@@ -329,8 +329,8 @@ class Merges {
         hidden += isLiquid ? this.hide(written) : written.replace(BEGINNING, (braces) => this.hide(braces));
       }
     } catch (error) {
-      if (error instanceof TemplateError) throw error;
-      throw invalid(error);
+      if (error instanceof TemplateError) throw new TemplateError(error.blocker, error.message, part);
+      throw invalid(error, part);
     }
     if (this.tokens.length > MAX_MERGES) throw tooMany('tags and outputs', MAX_MERGES);
     this.hidden = hidden;

@@ -41,14 +41,16 @@ function written(
   });
 }
 
-const reasonOf = (words: Words) => {
+const faultOf = (words: Words): TemplateError | undefined => {
   try {
     written(words);
     return undefined;
   } catch (error) {
-    return error instanceof TemplateError ? error.blocker : error;
+    if (error instanceof TemplateError) return error;
+    throw error;
   }
 };
+const reasonOf = (words: Words) => faultOf(words)?.blocker;
 
 const GREETING = 'Dear {{ contact.firstName | default: "friend" }}';
 
@@ -230,6 +232,11 @@ it('rejects unknown merge fields and invalid templates', () => {
   }
   expect(reasonOf({ subject: '{{ contact.nickname }}' })).toBe('UNKNOWN_MERGE_FIELD');
   expect(reasonOf({ preheader: '{{ contact' })).toBe('TEMPLATE_INVALID');
+});
+
+it.each(['subject', 'preheader', 'content'] as const)('names the part with an error: %s', (part) => {
+  for (const text of ['{{ contact', '{% if %}', '{{ contact.nickname }}', `{{ "${'x'.repeat(2_000)}" }}`])
+    expect([text, faultOf({ [part]: text })?.part]).toEqual([text, part]);
 });
 
 it('stops templates that take too much time or memory', () => {
