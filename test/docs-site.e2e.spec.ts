@@ -47,6 +47,8 @@ const REFUSED: Record<string, string> = {
   'team.update-member': 'memberId',
   'broadcast.pause-broadcast': 'BROADCAST_NOT_SENDING',
   'broadcast.resume-broadcast': 'BROADCAST_NOT_SENDING',
+  'notification.get-settings': 'memberId',
+  'notification.update-settings': 'memberId',
   'team.remove-member': 'memberId',
 };
 

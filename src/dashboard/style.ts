@@ -60,7 +60,7 @@ tbody a{display:inline-block;margin:-.25rem 0;padding:.25rem 0}
 time{white-space:nowrap}
 .choice{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2);margin:0;align-items:center}
 .choice input,.check input{width:1.25rem;height:1.25rem;min-height:0;margin:0;padding:0;accent-color:var(--accent)}
-.choice label,.check label{display:flex;align-items:center;min-height:var(--height);padding:0}.check{align-items:center}
+.choice label,.check label{display:flex;align-items:center;min-height:var(--height);padding:0}.check{align-items:center}.checks{margin-bottom:var(--space-3)}.checks .check{margin:0}
 .choice .hint{grid-column:2;margin:-.25rem 0 var(--space-2)}
 .choices:has(>:nth-child(7)){columns:15rem;column-gap:var(--space-4)}.choices .choice,.choices summary{break-inside:avoid}.choices details{margin:0}
 .tick{float:left;margin:-.375rem 0;padding:.375rem var(--space-3) .375rem 0}.tick input{display:block;width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}.tick+*{display:flow-root;min-height:1.5rem}

@@ -28,7 +28,7 @@ export const notificationPages: PageDefinition[] = [
         title: words.sections.notifications,
         content: html`<div class="text">
           <p class="lead">${text}</p>
-          ${FormOf(form, { fields, button })}
+          ${FormOf(form, { fields: [html`<div class="checks">${fields}</div>`], button })}
           ${settings.version === 0 ? null : past}
         </div>`,
       });

@@ -36,9 +36,11 @@
     /** The example with the ids that were found. */
     let shown = example;
     const lists = JSON.parse(sources!) as Record<string, string>;
-    /** Records that are listed by another one. That one is always the same: deleting a note must not look for it elsewhere. */
+    /** Records that are listed by another one. */
     const OF: Record<string, string> = { signatureId: 'petitionId', noteId: 'contactId' };
-    const isOf = (field: string) => name!.startsWith('note.') && field === 'contactId';
+    /** Every page about notes is about the oldest contact, so that each finds what another one created. */
+    const oldest = (field: string) =>
+      name!.startsWith('note.') && field === 'contactId' ? '?sort=createdAt&limit=1' : '';
     const authorization = () => ({ Authorization: `Bearer ${key.value.trim()}` });
 
     /** What ends or deletes a record gets the last one, because the first ones are those of the demo. Its last email is a draft. */
@@ -49,7 +51,7 @@
       if (list === undefined) return read(field);
       const comment = name!.endsWith('-comment') ? '&commentState=WAITING' : '';
       const of = OF[field];
-      const query = of ? `?${of}=${await idOf(of)}${field === 'signatureId' ? comment : ''}` : '';
+      const query = of ? `?${of}=${await idOf(of)}${field === 'signatureId' ? comment : ''}` : oldest(field);
       const response = await fetch(`/v1/${list}${query}`, { headers: authorization() });
       if (!response.ok) throw new Error(await response.text());
       const { data } = (await response.json()) as { data: Record<string, string> | Record<string, string>[] };
@@ -58,7 +60,7 @@
       const isOwnKey = ({ prefix }: Record<string, string>) =>
         isLast && key.value.trim().startsWith(prefix ?? ' ');
       const records = all.filter((one) => !isOwnKey(one));
-      const record = field === 'otherId' ? records.at(-2) : records.at(isLast && !isOf(field) ? 0 : -1);
+      const record = field === 'otherId' ? records.at(-2) : records.at(isLast ? 0 : -1);
       return record?.id ?? record?.[field];
     };
 
