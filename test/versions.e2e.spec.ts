@@ -1,5 +1,5 @@
 import { operations } from '../src/modules.js';
-import { operationOf } from '#libs/rpc';
+import { operationOf, returnsVersion } from '#libs/rpc';
 import { Fixture } from './fixture.js';
 import { Api, type Client } from './harness.js';
 import { OPERATIONS } from './operations.js';
@@ -24,6 +24,15 @@ describe('an operation that changes one record', () => {
     const updates = Object.keys(OPERATIONS).filter((name) => /^(.*)\.update-\1$/.test(name));
     expect(updates.filter((name) => !conditional.some((one) => one.name === name))).toEqual([]);
     expect(updates.length).toBeGreaterThan(10);
+  });
+
+  it('is conditional if it updates a record and returns its version, whatever its service is called', () => {
+    const updates = operations
+      .map((input) => operationOf(input)!)
+      .filter(({ name }) => /\.update-/.test(name));
+    const returning = updates.filter((one) => returnsVersion(one)).map(({ name }) => name);
+    expect(returning.filter((name) => !conditional.some((one) => one.name === name))).toEqual([]);
+    expect(returning).toContain('notification.update-settings');
   });
 
   it.each(conditional)('$name returns 412 for another version, and 200 for the present one', async (one) => {

@@ -7,6 +7,7 @@ import { DESCRIPTIONS, settingsRecord, settingsSchema } from './settings.js';
 @Operation({
   name: 'notification.update-settings',
   object: 'settings',
+  isConditional: true,
   summary: 'Update a member’s notification settings',
   description:
     'Changes only the fields you send. All notifications are on by default, but members only get those about ' +
