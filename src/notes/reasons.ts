@@ -1,6 +1,6 @@
 export const reasons = {
   CONFLICT: {
-    NOTE_LIMIT_REACHED: 'The contact already has the maximum number of notes. Delete some of them first.',
+    NOTE_LIMIT_REACHED: 'The contact has as many notes as it can have. Delete some first.',
   },
 } as const;
 

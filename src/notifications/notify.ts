@@ -53,7 +53,7 @@ export class Notifications implements Subscription {
   /** Of the signatures of a petition, the first one, and the first one with a public comment. */
   choose(events: readonly RecordedEvent[]): RecordedEvent[] {
     const seen = new Set<string>();
-    const isNew = (key: string) => !seen.has(key) && seen.add(key) !== undefined;
+    const isNew = (key: string) => seen.size < seen.add(key).size;
     return events.filter((event) => {
       if (event.type !== 'PetitionSigned') return true;
       const { petitionId, isCommentPublic } = event.data as { petitionId: string; isCommentPublic?: boolean };

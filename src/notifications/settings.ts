@@ -12,7 +12,7 @@ export const DESCRIPTIONS: Record<Notification, string> = {
   commentWaiting: 'Comments await approval. At most one email a day for each petition.',
   broadcastFinished: 'An email was sent to all recipients, or a scheduled one could not be sent.',
   webhookDisabled: 'A webhook was disabled because its endpoint did not accept events.',
-  weeklySummary: 'What happened in the past week, on Mondays. Not sent if nothing happened.',
+  weeklySummary: 'A summary of the past week, sent on Mondays unless nothing happened.',
 };
 
 export const settingsSchema: FieldSchema = recordSchema({

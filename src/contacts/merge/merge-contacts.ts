@@ -29,10 +29,10 @@ import { MergedLinks } from './merged-links.js';
   summary: 'Merge contacts of the same person',
   description:
     'Merges the contacts in `otherIds` into the contact `contactId`, and returns that contact. Their lists, tags, notes, signatures and consents move ' +
-    'to it, and their details fill its empty fields. If several of them signed the same petition, ' +
-    'only one signature is kept. If one of them unsubscribed, or opted out of email at one of the addresses, the merged ' +
-    'contact is unsubscribed. The merged contacts are then deleted. Requests with their ids return 404 with the reason ' +
-    '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact contains all their details.',
+    'to it, and their details fill its empty fields. Several signatures of one petition become one. The contact is ' +
+    'unsubscribed if any of them had unsubscribed, or had opted out of email to any of their addresses. ' +
+    'The others are then deleted, and requests with their ids return 404 with the reason `MERGED` and `mergedInto`. You ' +
+    'can’t undo a merge, but the contact’s history keeps all their details.',
   answers: contactSchema,
   reasons: ['MERGED'],
 })
