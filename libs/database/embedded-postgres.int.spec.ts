@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { eventually } from '#libs/testing';
+import { eventually, findFreePort } from '#libs/testing';
 import {
   startEmbeddedPostgres,
   type EmbeddedPostgres,
@@ -167,6 +167,7 @@ describe('embedded PostgreSQL', () => {
 
   it('is durable, uses page checksums, sorts by code point and knows letters beyond ASCII', async () => {
     const { url } = await start();
+    expect(await query(url, 'SELECT inet_server_addr() AS network')).toEqual([{ network: null }]);
     for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums']) {
       expect(await query(url, `SELECT current_setting('${setting}') AS value`)).toEqual([{ value: 'on' }]);
     }
@@ -237,6 +238,18 @@ describe('embedded PostgreSQL', () => {
     // An empty file counts as abandoned only after a few seconds.
     await utimes(file, new Date(0), new Date(0));
     expect(await query((await start()).url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+  });
+
+  it('is reached through 127.0.0.1 if it cannot have a socket', async () => {
+    const data = join(directory, 'postgres/data');
+    const port = await findFreePort();
+    await writeFile(join(data, 'postmaster.opts'), `postgres "-c" "port=${port}"\n`);
+    await mkdir(join(data, `.s.PGSQL.${port}`));
+    const { url } = await start();
+    expect(new URL(url).port).toBe(String(port));
+    expect(await query(url, 'SELECT host(inet_server_addr()) AS address')).toEqual([
+      { address: '127.0.0.1' },
+    ]);
   });
 
   longIt('uses another port if its own is taken', async () => {

@@ -62,6 +62,8 @@ export async function startCountingProxy(url: string): Promise<CountingProxy> {
   await once(server, 'listening');
   const own = new URL(url);
   own.hostname = '127.0.0.1';
+  // The server's socket would bypass the proxy.
+  own.searchParams.delete('host');
   own.port = String((server.address() as AddressInfo).port);
   return {
     url: own.href,

@@ -57,7 +57,7 @@ ${isRoot ? 'user = postgres' : ''}
   const server = new ServerProgram(program, [file], port);
   await server.start();
   return {
-    url: Object.assign(new URL(target), { host: `127.0.0.1:${port}` }).href,
+    url: Object.assign(new URL(target), { host: `127.0.0.1:${port}`, search: '' }).href,
     stop: () => server.stop(),
     start: () => server.start(),
     async remove() {

@@ -79,6 +79,8 @@ export async function startSilentProxy(url: string): Promise<SilentProxy> {
   const { port } = server.address() as AddressInfo;
   const own = new URL(url);
   own.hostname = '127.0.0.1';
+  // The server's socket would bypass the proxy.
+  own.searchParams.delete('host');
   own.port = String(port);
   return {
     port,
