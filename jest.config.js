@@ -27,6 +27,8 @@ export default {
   transformIgnorePatterns: [`<rootDir>/node_modules/(?!(${packages.join('|')})/)`],
   // Only bounds a test that hangs: on a busy machine, any test may take ten times as long.
   testTimeout: 600_000,
+  // A worker with a heap of a gigabyte takes longer to end than the default of half a second, and Jest would report a leak.
+  workerGracefulExitTimeout: 30_000,
   testSequencer: '<rootDir>/scripts/jest/sequencer.mjs',
   // Jest would use one worker on two cores, but tests wait for their servers. Each further worker starts its own servers:
   // four on two cores took a quarter more CPU time than two, which left a third of it unused.
