@@ -176,7 +176,7 @@ export class DatabaseGate {
 
   get url(): string {
     const { port } = this.server.address() as AddressInfo;
-    return Object.assign(new URL(this.target), { host: `127.0.0.1:${port}` }).href;
+    return Object.assign(new URL(this.target), { host: `127.0.0.1:${port}`, search: '' }).href;
   }
 
   /** Closes all connections, and every new one immediately. */

@@ -30,3 +30,10 @@ it('names DATABASE_URL only as one possible address, because the built-in Postgr
     },
   ]);
 });
+
+it('knows that a missing socket means a server that is down, unlike another missing file', () => {
+  const { incidents } = opened();
+  const missing = (call: string) =>
+    Object.assign(new Error(`${call} ENOENT /data/.s.PGSQL.5432`), { code: 'ENOENT' });
+  expect([incidents.report(missing('connect')), incidents.report(missing('open'))]).toEqual([true, false]);
+});

@@ -17,6 +17,8 @@ export type Incident = {
 };
 
 const NO_CONNECTIONS = 'The database accepts no more connections.';
+const NOBODY_LISTENS =
+  'PostgreSQL accepts no connections at its address. Start PostgreSQL. If DATABASE_URL is set, check its host and port. Instances recover by themselves.';
 const NO_ANSWER =
   'PostgreSQL does not respond: it hangs or is overloaded, or the network loses packets. Check its host.';
 const FULL: Omit<Incident, 'code'> = {
@@ -114,11 +116,9 @@ const INCIDENTS: readonly Incident[] = [
     code: /^55000/,
     sentence: 'PostgreSQL cannot do this in its current state. Usually it is recovering or a standby.',
   },
-  {
-    code: /^ECONNREFUSED$/,
-    sentence:
-      'PostgreSQL accepts no connections at its address. Start PostgreSQL. If DATABASE_URL is set, check its host and port. Instances recover by themselves.',
-  },
+  { code: /^ECONNREFUSED$/, sentence: NOBODY_LISTENS },
+  // A server that stops removes its socket.
+  { code: /^ENOENT$/, words: /^connect /, sentence: NOBODY_LISTENS },
   {
     code: /^(ENOTFOUND|EAI_AGAIN)$/,
     sentence: 'The host in DATABASE_URL cannot be resolved. Correct its name, or fix DNS.',
