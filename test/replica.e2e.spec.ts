@@ -147,10 +147,12 @@ describe('every read operation', () => {
       await own.ask(operation, { ...fields, ...more });
       return reads().replica > 0 && reads().primary === 0 ? 'replica' : 'primary';
     };
-    expect(await answeredBy({})).toBe(expected);
+    // On a busy machine, the replica may lag behind so far that the primary serves a read instead.
+    await eventually(async () => expect(await answeredBy({})).toBe(expected));
     if (!fieldsOf(operationNamed(operation)).has('asOf')) return;
     const group = operation === 'contact.list-contacts' ? await own.the('list') : {};
-    expect(await answeredBy({ ...group, asOf: '9999-01-01T00:00:00Z' })).toBe('replica');
+    const past = { ...group, asOf: '9999-01-01T00:00:00Z' };
+    await eventually(async () => expect(await answeredBy(past)).toBe('replica'));
   });
 });
 
