@@ -1,10 +1,12 @@
 /**
- * npm run gallery: takes a picture of every page of the dashboard and of the public site, empty and with typical data.
+ * npm run gallery: takes a picture of every page of the dashboard and of the public site: empty, with typical data and full.
  * npm run gallery -- 'contacts$' petitions/new: only pages whose path matches one of these patterns, again.
  *
- * Pages are found by following links. Pictures that exist are kept, so an interrupted run continues where it stopped.
+ * Pages are found by following links, and compared with the list of all pages. Pictures that exist are kept, so an
+ * interrupted run continues where it stopped. Exits with 1 if a page is missing or has a fault that a machine can see.
  */
 import { execFileSync, spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,33 +20,101 @@ const SCHEMES = ['light', 'dark'];
 const LANGUAGES = { en: 'en-GB', de: 'de-DE' };
 /** Taller pages are reported. */
 const MAX_SCREENS = 3;
-/** Evaluated in each page: its height, and whether it scrolls sideways, wraps a date or cuts text off. */
+/** Looks in which axe-core examines each page: both widths and both schemes. It takes longer than the picture. */
+const EXAMINED = ['1280-light-en', '360-dark-de'];
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** The style guide shows every component in every state, so it may be tall and have several main buttons. */
+const STYLE_GUIDE = 'dashboard.styleguide';
+/** Evaluated in each page: its height, and what is too wide, wrapped, cut off, missing or too much. */
 const MEASURES = `(() => {
   const root = document.documentElement;
+  const all = (selector) => [...document.querySelectorAll(selector)].filter((element) => element.checkVisibility());
+  const text = (element) => element.textContent.trim().replace(/\\s+/g, ' ').slice(0, 40);
   const isWrapped = (element) => new Set([...element.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
   const isClipped = (element) =>
     element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX === 'hidden' && element.clientWidth > 1 && !element.title;
-  const faults = [
+  const scrolls = (element) => element.scrollWidth > element.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(element).overflowX);
+  const isFilled = (element) => {
+    const [, , , alpha = '1'] = getComputedStyle(element).backgroundColor.match(/[\\d.]+/g);
+    return alpha !== '0' && !element.matches('.plain, .final, [role=toolbar] *');
+  };
+  const filled = all('main .button').filter(isFilled);
+  const own = [...document.querySelectorAll('main')].map(({ innerText }) => innerText).join(' ');
+  const leaked = own.match(/\\bundefined\\b|\\bNaN\\b|\\[object \\w+\\]|Invalid Date/);
+  return { height: root.scrollHeight, faults: [
     ...(root.scrollWidth > root.clientWidth ? ['too wide'] : []),
-    ...[...document.querySelectorAll('time, .badge')].filter(isWrapped).map((element) => 'wrapped: ' + element.textContent),
-    ...[...document.querySelectorAll('main *')].filter(isClipped).map((element) => 'clipped: ' + element.textContent.trim().slice(0, 40)),
-  ];
-  return { height: root.scrollHeight, faults };
+    ...all('time, .badge, td.number, .beside-ways a').filter(isWrapped).map((element) => 'wrapped: ' + text(element)),
+    ...all('main *').filter(isClipped).map((element) => 'clipped: ' + text(element)),
+    ...all('main .table, main .views ul').filter(scrolls).map((element) => 'scrolls sideways: ' + text(element)),
+    ...(filled.length > 1 ? ['filled buttons: ' + filled.map(text).join(', ')] : []),
+    ...(leaked ? ['leaked: ' + leaked[0]] : []),
+    ...(document.querySelectorAll('h1').length === 1 ? [] : ['headings: ' + document.querySelectorAll('h1').length]),
+  ] };
 })()`;
-const CONTACTS = 400;
-const PETITIONS = [
-  'Keep the library open',
-  'Safe routes to school',
-  'Nachtzug nach Wien',
-  'Plant 1,000 trees',
+/** Typical data: a campaign of some weeks. */
+const TYPICAL = {
+  contacts: 400,
+  petitions: ['Keep the library open', 'Safe routes to school', 'Nachtzug nach Wien', 'Plant 1,000 trees'],
+  tags: ['Volunteer', 'Press', 'Ehrenamtskoordinatorinnen'],
+  lists: ['Newsletter', 'Local groups'],
+  others: 1,
+};
+/** What a large organization has after some years. */
+const FULL = {
+  contacts: 5_000,
+  petitions: Array.from({ length: 200 }, (_, n) => `${TYPICAL.petitions[n % 4]} ${n + 1}`),
+  tags: Array.from({ length: 60 }, (_, n) => `Ehrenamtskoordinatorinnen ${n + 1}`),
+  lists: Array.from({ length: 40 }, (_, n) => `Local group ${n + 1}`),
+  others: 30,
+};
+/** At most this many signatures of one petition are imported. */
+const SIGNATURES = 2_000;
+/** Pages outside organizations, which are not in the list of pages. */
+const OUTSIDE = [
+  'dashboard.account',
+  'dashboard.sign-in',
+  'dashboard.invitations.TOKEN',
+  'dashboard.notifications.ID.TOKEN',
 ];
+/** Of each kind, links of this many pages are followed, because records in other states have other actions. */
+const FOLLOWED = 5;
+/** Pages in a state that no link opens: the path below the organization, then what to do there. */
+const STATES = {
+  'contacts.many-selected': ['contacts', (page) => tick(page, 3)],
+  'contacts.changed-together': [
+    'contacts',
+    async (page) => {
+      await tick(page, 3);
+      await page.locator('.choosing button').first().click();
+    },
+  ],
+  'contacts.import.ID.reviewed': [
+    'contacts/import',
+    async (page) => {
+      const content =
+        'E-Mail;Vorname;Schuhgröße;Telefonnummer\nada@example.org;Ada;38;030 1234567\nwrong;Bo;40;\n';
+      await page.setInputFiles('input[type=file]', {
+        name: 'people.csv',
+        mimeType: 'text/csv',
+        buffer: Buffer.from(content),
+      });
+      await submit(page);
+    },
+  ],
+  'broadcasts.new.wrong': ['broadcasts/new', submit],
+  'petitions.new.wrong': ['petitions/new', submit],
+  'petitions.menu-open': ['petitions/RECORD', (page) => page.locator('.more summary').first().click()],
+  'contacts.searched': ['search?q=annegret'],
+  'contacts.filtered': ['contacts?city=Berlin&subscribed=true'],
+  'contacts.none-found': ['contacts?q=nobody-has-this-name'],
+};
 
 const HELP = `npm run gallery [-- options] [patterns]
 
 Takes pictures of pages whose path matches one of the patterns, or of all pages that have none yet.
 
   --looks TEXT    only looks whose name contains this: 360, dark, 1280-light-en
-  --data NAME     only the organization with this data: typical or empty
+  --data NAME     only the organization with this data: typical, full or empty
   --directory DIR where pictures and data are stored (default: .data/gallery)`;
 
 const { values: options, positionals: patterns } = parseArgs({
@@ -78,20 +148,30 @@ const server = spawn(process.execPath, [join(root, 'dist/src/main.js')], {
 });
 const ended = new Promise((resolve) => server.once('exit', resolve));
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+let pictures = 0;
+const faults = [];
 try {
   await isReady();
   for (const organization of await organizations()) {
     if (!organization.data.includes(options.data)) continue;
     const storageState = await signIn(organization.id);
-    const pages = await findPages(storageState, [
-      `/dashboard/${organization.id}`,
-      `/dashboard/${organization.id}/styleguide`,
+    const home = `/dashboard/${organization.id}`;
+    const starts = [
+      home,
+      `${home}/styleguide`,
+      `${home}/nothing`,
       '/dashboard/account',
-      ...organization.site,
-    ]);
-    for (const look of looks()) await takePictures(organization.data, pages, look, storageState);
+      '/dashboard/sign-in',
+    ];
+    const { pages, files } = await findPages(storageState, [...starts, ...organization.starts]);
+    if (organization.data === 'typical')
+      for (const name of await missing(pages, files)) faults.push(`not found: ${name}`);
+    for (const look of looks()) await takePictures(organization, pages, look, storageState);
   }
   writeIndex();
+  for (const fault of faults) console.log(fault);
+  console.log(`${pictures} pictures, ${faults.length} faults`);
+  if (faults.length > 0) process.exitCode = 1;
 } finally {
   await browser.close();
   server.kill();
@@ -117,23 +197,32 @@ function cli(...args) {
   return JSON.parse(output);
 }
 
-/** The demo organization with more data, and an empty one. Created once. */
+/** The demo organization with more data, an empty one and a full one. Created once. */
 async function organizations() {
   const file = join(directory, 'organizations.json');
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'));
   const [demo] = cli('organization', 'list');
-  const empty = cli('organization', 'create', '--name', 'New organization');
-  await fill(demo.organizationId);
+  const create = (name) => cli('organization', 'create', '--name', name).organizationId;
+  const full = create('Full organization');
   const created = [
-    { data: 'typical', id: demo.organizationId, site: ['/demo'] },
-    { data: 'empty', id: empty.organizationId, site: [] },
+    {
+      data: 'typical',
+      id: demo.organizationId,
+      starts: ['/demo', ...(await fill(demo.organizationId, TYPICAL))],
+    },
+    { data: 'full', id: full, starts: await fill(full, FULL) },
+    { data: 'empty', id: create('New organization'), starts: [] },
   ];
   writeFileSync(file, JSON.stringify(created));
   return created;
 }
 
-/** Adds contacts of every length, and petitions in every state with signatures of the last weeks. */
-async function fill(organizationId) {
+/**
+ * Adds contacts of every length, petitions in every state with signatures of the last weeks, and some of everything else.
+ *
+ * @returns paths of pages to which no link leads
+ */
+async function fill(organizationId, { contacts, petitions, tags, lists, others }) {
   const rights = ['--scopes', '*', '--rate-limit', 'unlimited'];
   const { key } = cli('api-key', 'create', '--organization', organizationId, '--name', 'Gallery', ...rights);
   const post = async (operation, body) => {
@@ -147,6 +236,10 @@ async function fill(organizationId) {
     if (!response.ok) throw new Error(`${operation}: ${JSON.stringify(answer)}`);
     return answer.data;
   };
+  await post('organization.update-organization', {
+    mailFrom: { name: 'Gallery', address: 'gallery@example.org' },
+    postalAddress: '1 River Road\nHarbour Town',
+  });
   const names = [
     'Ada Lovelace',
     'Bo Li',
@@ -157,7 +250,7 @@ async function fill(organizationId) {
     'Rachel Carson',
     '',
   ];
-  const lines = Array.from({ length: CONTACTS }, (_, n) => {
+  const lines = Array.from({ length: contacts }, (_, n) => {
     const [firstName = '', lastName = ''] = names[n % names.length].split(' ');
     const email = `${lastName.length > 12 ? 'annegret.kramp-hohenzollern-sigmaringen' : 'person'}.${n}@example.org`;
     const signedAt = new Date(Date.now() - (n % 28) ** 1.2 * 86_400_000).toISOString();
@@ -171,28 +264,84 @@ async function fill(organizationId) {
       source: ['newsletter', 'whatsapp', ''][n % 3],
     });
   });
-  for (const [n, name] of PETITIONS.entries()) {
+  const file = join(directory, 'signatures.ndjson');
+  const importLines = (some, ...to) => {
+    writeFileSync(file, some.join('\n'));
+    cli('contacts', 'import', '--organization', organizationId, ...to, '--subscribed', 'yes', file);
+  };
+  const tagIds = [];
+  for (const name of tags) tagIds.push((await post('tag.create-tag', { name })).tagId);
+  const listIds = [];
+  for (const name of lists) listIds.push((await post('list.create-list', { name })).listId);
+  const starts = [];
+  for (const [n, name] of petitions.entries()) {
     const { petitionId } = await post('petition.create-petition', {
       name,
       title: name,
       goal: 500,
-      comments: 'SHOWN',
+      comments: 'APPROVED',
+      thankYouMail: { subject: 'Thank you', content: 'We will keep you informed.' },
+      translations: { de: { title: `Deutsch: ${name}` } },
     });
-    if (n === PETITIONS.length - 1) break;
+    if (n === petitions.length - 1) break;
     await post('petition.publish-petition', { petitionId });
-    const file = join(directory, 'signatures.ndjson');
-    writeFileSync(file, lines.slice(0, CONTACTS / (n + 1)).join('\n'));
-    const signed = ['--petition', petitionId, '--subscribed', 'yes', file];
-    cli('contacts', 'import', '--organization', organizationId, ...signed);
-    if (n === PETITIONS.length - 2) await post('petition.close-petition', { petitionId });
+    if (n >= TYPICAL.petitions.length - 1) continue;
+    const signers = lines.slice(0, Math.min(SIGNATURES, contacts) / (n + 1));
+    importLines(
+      n === 0 ? signers.map((line) => line.replace('}', ',"comment":"I read here as a child."}')) : signers,
+      '--petition',
+      petitionId,
+    );
+    await post('petition.record-offline-signatures', {
+      petitionId,
+      count: 42,
+      collectedOn: '2026-01-31',
+      note: 'Market',
+    });
+    await post('petition.invalidate-signatures', { petitionId, emailDomain: 'example.net' });
+    starts.push(`/dashboard/${organizationId}/petitions/${petitionId}`);
+    if (n === TYPICAL.petitions.length - 2) await post('petition.close-petition', { petitionId });
   }
-  for (const name of ['Volunteer', 'Press', 'Ehrenamtskoordinatorinnen'])
-    await post('tag.create-tag', { name });
-  for (const name of ['Newsletter', 'Local groups']) await post('list.create-list', { name });
+  const rest = lines
+    .slice(SIGNATURES)
+    .map((line) => JSON.stringify({ ...JSON.parse(line), signedAt: undefined, source: undefined }));
+  if (rest.length > 0) importLines(rest, '--list', listIds[0]);
+  const people = await (
+    await fetch(`${origin}/v1/contact.list-contacts?limit=100&organizationId=${organizationId}`, {
+      headers: { Authorization: `Bearer ${key}` },
+    })
+  ).json();
+  const contactIds = people.data.map(({ id }) => id);
+  for (const tagId of tagIds.slice(0, 12)) await post('tag.add-contacts', { tagId, contactIds });
+  for (const listId of listIds.slice(0, 12)) await post('list.add-contacts', { listId, contactIds });
+  for (let n = 1; n <= others; n += 1) {
+    const name = `Straßenverkehrsordnung ${n}`;
+    const text =
+      'Called twice. Prefers to be called after six, and wants to help at the stall in front of the library.';
+    await post('note.create-note', { contactId: contactIds[0], text });
+    await post('field.create-field', { name, type: 'TEXT' });
+    await post('form.create-form', { name });
+    await post('post.create-post', { name });
+    await post('team.invite-member', { email: `colleague-${n}@example.org`, role: 'EDITOR' });
+    await post('segment.create-segment', {
+      name,
+      filter: { all: [{ field: 'city', op: 'is', value: 'Berlin' }] },
+    });
+    await post('api-key.create-api-key', { name, scopes: ['contact:read'] });
+    await post('publishable-key.create-publishable-key', { name, origins: ['https://www.example.org'] });
+    await post('webhook.create-webhook', { url: `https://crm.example.org/hooks/advocacy/${n}` });
+    await post('suppression.create-suppression', { email: `do-not-write-${n}@example.org` });
+    const written = {
+      subject: name,
+      content: 'Dear {{ contact.firstName | default: "friend" }},\n\nwe **won**.',
+    };
+    const audience = { tagIds: [tagIds[0]] };
+    const { broadcastId } = await post('broadcast.create-broadcast', { name, ...written, audience });
+    if (n % 2 === 0) await post('broadcast.send-broadcast', { broadcastId });
+  }
   const parameters = { city: 'Berlin', subscribed: 'true' };
   await post('view.create-view', { name: 'Berlin', operation: 'contact.list-contacts', parameters });
-  await post('webhook.create-webhook', { url: 'https://crm.example.org/hooks/advocacy' });
-  await post('suppression.create-suppression', { email: 'do-not-write@example.org' });
+  return [...starts, `/dashboard/${organizationId}/contacts/${contactIds[0]}`];
 }
 
 async function signIn(organizationId) {
@@ -207,43 +356,83 @@ async function signIn(organizationId) {
   return state;
 }
 
-/** Follows links to one page of each kind. Ids are what distinguishes pages of the same kind. */
+/**
+ * Follows links to pages of every kind. Ids are what distinguishes pages of the same kind; the longest of them is shown.
+ *
+ * @returns the path of each page by its name, and the names of downloads
+ */
 async function findPages(storageState, starts) {
   const context = await browser.newContext({ storageState, locale: LANGUAGES.en });
   const found = new Map();
+  const files = new Set();
   const queue = [...starts];
+  const seen = new Set();
   for (const path of queue) {
     const name = nameOf(path);
-    if (found.has(name)) continue;
-    const response = await context.request.get(origin + path);
-    if (response.status() === 429) {
-      await sleep(1_000);
-      queue.push(path);
+    const { paths = 0, size = 0 } = found.get(name) ?? {};
+    if (paths === FOLLOWED || seen.has(path) || files.has(name)) continue;
+    const response = await ask(() => context.request.get(origin + path));
+    seen.add(path);
+    const headers = response.headers();
+    if (!headers['content-type']?.startsWith('text/html') || 'content-disposition' in headers) {
+      files.add(name);
       continue;
     }
-    const headers = response.headers();
-    if (!headers['content-type']?.startsWith('text/html') || 'content-disposition' in headers) continue;
-    found.set(name, path);
-    for (const [, href] of (await response.text()).matchAll(/<a\b[^>]*?\shref="([^"]+)"/g)) {
-      const { pathname, origin: other } = new URL(href.replaceAll('&amp;', '&'), origin + path);
-      if (
-        other === origin &&
-        /^\/(dashboard|demo)(\/|$)/.test(pathname) &&
-        !/\/(export|proof|tlog-proof)$/.test(pathname)
-      )
-        queue.push(pathname);
+    const text = await response.text();
+    // A page that has nothing to show is not the page.
+    if (response.ok() || name === 'dashboard.nothing')
+      found.set(name, {
+        ...(text.length > size ? { path, size: text.length } : found.get(name)),
+        paths: paths + 1,
+      });
+    if (name.startsWith(`${STYLE_GUIDE}.`)) found.delete(name);
+    for (const [, href] of text.matchAll(/\shref="([^"]+)"/g)) {
+      const { pathname, search, origin: other } = new URL(href.replaceAll('&amp;', '&'), origin + path);
+      if (other === origin && /^\/(dashboard|demo)(\/|$)/.test(pathname) && !/\.\w+$/.test(pathname))
+        queue.push(found.has(nameOf(pathname)) ? pathname : pathname + search);
     }
   }
   await context.close();
-  return found;
+  return { pages: new Map([...found].map(([name, { path }]) => [name, path])), files };
+}
+
+/** Asks again if there were too many requests. */
+async function ask(request) {
+  for (;;) {
+    const response = await request();
+    if (response.status() !== 429) return response;
+    await sleep(1_000);
+  }
+}
+
+/** Pages of the dashboard that were not found. */
+async function missing(pages, files) {
+  await import(join(root, 'dist/src/modules.js'));
+  const { PAGES } = await import(join(root, 'dist/src/dashboard/index.js'));
+  const names = PAGES.map(({ path }) =>
+    `dashboard/${path}`.replace(/\/$/, '').replaceAll(/:\w+/g, 'ID').replaceAll('/', '.'),
+  );
+  return [...names, ...OUTSIDE].filter((name) => !pages.has(name) && !files.has(name));
 }
 
 function nameOf(path) {
   const name = path
-    .replace(/^\/dashboard\/[0-9a-f-]{36}/, '/dashboard')
+    .replace(/\?.*/, '')
+    .replace(/^\/dashboard\/[0-9a-f]{8}-[0-9a-f-]{27}/, '/dashboard')
+    .replace(/^\/dashboard\/(sign-in|invitations|notifications\/[^/]+)\/[^/]+$/, '/dashboard/$1/TOKEN')
+    .replace(/^\/dashboard\/notifications\/[^/]+\/TOKEN/, '/dashboard/notifications/ID/TOKEN')
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
     .replace(/^\/(demo\/(petitions|posts))\/[^/]+/, '/$1/NAME');
   return name.slice(1).replaceAll('/', '.');
+}
+
+async function tick(page, count) {
+  for (let n = 0; n < count; n += 1) await page.locator('tbody .tick input').nth(n).check();
+}
+
+async function submit(page) {
+  await page.locator('main form:not(.find) .button:not(.plain)').first().click();
+  await page.waitForLoadState();
 }
 
 function looks() {
@@ -261,7 +450,7 @@ function looks() {
     .filter(({ name }) => name.includes(options.looks));
 }
 
-async function takePictures(data, pages, { width, scheme, language, name: look }, storageState) {
+async function takePictures({ data, id }, pages, { width, scheme, language, name: look }, storageState) {
   const height = SIZES[width];
   const context = await browser.newContext({
     storageState,
@@ -272,26 +461,50 @@ async function takePictures(data, pages, { width, scheme, language, name: look }
   });
   const page = await context.newPage();
   mkdirSync(join(directory, data, look), { recursive: true });
-  for (const [name, path] of pages) {
+  const take = async (name, path, act) => {
     const file = join(directory, data, look, `${name}.png`);
     const isWanted =
       patterns.length === 0
         ? !existsSync(file)
         : patterns.some((pattern) => new RegExp(pattern).test(name.replaceAll('.', '/')));
-    if (!isWanted) continue;
-    await page.goto(origin + path);
+    if (!isWanted) return;
+    await ask(() => page.goto(origin + path));
+    await act?.(page);
+    // Previews of emails are drawn by a script.
+    await page.waitForLoadState('networkidle');
     const seen = await page.evaluate(MEASURES);
-    await page.screenshot({ path: file, fullPage: true });
     const screens = seen.height / height;
     const notes = [...(screens > MAX_SCREENS ? [`${screens.toFixed(1)} screens`] : []), ...seen.faults];
-    console.log([data, look, name, ...notes].join('  '));
+    if (EXAMINED.includes(look)) notes.push(...(await examine(page)));
+    await page.screenshot({ path: file, fullPage: true });
+    pictures += 1;
+    const found = name === STYLE_GUIDE ? notes.filter((note) => !/screens$|^filled/.test(note)) : notes;
+    const line = [data, look, name, ...found].join('  ');
+    console.log(line);
+    if (found.length > 0) faults.push(line);
+  };
+  for (const [name, path] of pages) await take(name, path);
+  if (data !== 'empty') {
+    for (const [name, [path, act]] of Object.entries(STATES)) {
+      const [, kind] = /^(\w+)\/RECORD$/.exec(path) ?? [];
+      const at = kind ? pages.get(`dashboard.${kind}.ID`) : `/dashboard/${id}/${path}`;
+      await take(`states.${name}`, at, act);
+    }
   }
   await context.close();
 }
 
+/** Findings of axe-core for WCAG 2.2 AA, such as controls without a label and weak contrast. */
+async function examine(page) {
+  await page.evaluate(AXE);
+  const rules = `axe.run({ iframes: false, resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })`;
+  const { violations } = await page.evaluate(rules);
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 80)).join(' ')}`);
+}
+
 /** All pictures in one page: a row for each page, a column for each look. */
 function writeIndex() {
-  const rows = ['typical', 'empty'].flatMap((data) => {
+  const rows = ['typical', 'full', 'empty'].flatMap((data) => {
     const columns = list(join(directory, data));
     const pages = [...new Set(columns.flatMap((look) => list(join(directory, data, look))))].toSorted();
     return pages.map((page) => {

@@ -249,6 +249,16 @@ describe('a duplicated broadcast', () => {
   });
 });
 
+it.each(['broadcasts', 'petitions'])('the test email of %s is offered to the own address', async (section) => {
+  const email = newAddress();
+  const editor = await signedIn(api, client, 'EDITOR', email);
+  const path =
+    section === 'broadcasts'
+      ? `broadcasts/${await draft()}/test`
+      : `petitions/${await RECORDS.petition!(api, client, {})}/thanks/test`;
+  expect((await editor.get(at(path))).text).toContain(`name="to" type="email" autocomplete="email" value="${email}"`);
+});
+
 describe('an error in the content', () => {
   async function written(fields: object): Promise<string> {
     const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
