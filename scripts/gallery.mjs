@@ -18,6 +18,8 @@ import { prepare } from './prepare.mjs';
 const SIZES = { 1280: 900, 360: 740 };
 const SCHEMES = ['light', 'dark'];
 const LANGUAGES = { en: 'en-GB', de: 'de-DE' };
+/** Looks of which pictures are taken at the same time. */
+const PARALLEL = 2;
 /** Taller pages are reported. */
 const MAX_SCREENS = 3;
 /** Looks in which axe-core examines each page: both widths and both schemes. It takes longer than the picture. */
@@ -30,7 +32,11 @@ const MEASURES = `(() => {
   const root = document.documentElement;
   const all = (selector) => [...document.querySelectorAll(selector)].filter((element) => element.checkVisibility());
   const text = (element) => element.textContent.trim().replace(/\\s+/g, ' ').slice(0, 40);
-  const isWrapped = (element) => new Set([...element.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
+  const isWrapped = (element) => {
+    const range = document.createRange();
+    range.selectNodeContents(element.lastChild ?? element);
+    return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
+  };
   const isClipped = (element) =>
     element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX === 'hidden' && element.clientWidth > 1 && !element.title;
   const scrolls = (element) => element.scrollWidth > element.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(element).overflowX);
@@ -67,8 +73,11 @@ const FULL = {
   lists: Array.from({ length: 40 }, (_, n) => `Local group ${n + 1}`),
   others: 30,
 };
+const DATA = { typical: TYPICAL, full: FULL, empty: null };
 /** At most this many signatures of one petition are imported. */
 const SIGNATURES = 2_000;
+/** So many that a contact's page does not show all. */
+const NOTES = 8;
 /** Pages outside organizations, which are not in the list of pages. */
 const OUTSIDE = [
   'dashboard.account',
@@ -76,6 +85,8 @@ const OUTSIDE = [
   'dashboard.invitations.TOKEN',
   'dashboard.notifications.ID.TOKEN',
 ];
+/** Pages that are only reached by sending a form, or with a witness of the history. */
+const HIDDEN = ['dashboard.broadcasts.preview', 'dashboard.history.checkpoint.witnessed'];
 /** Of each kind, links of this many pages are followed, because records in other states have other actions. */
 const FOLLOWED = 5;
 /** Pages in a state that no link opens: the path below the organization, then what to do there. */
@@ -88,19 +99,7 @@ const STATES = {
       await page.locator('.choosing button').first().click();
     },
   ],
-  'contacts.import.ID.reviewed': [
-    'contacts/import',
-    async (page) => {
-      const content =
-        'E-Mail;Vorname;Schuhgröße;Telefonnummer\nada@example.org;Ada;38;030 1234567\nwrong;Bo;40;\n';
-      await page.setInputFiles('input[type=file]', {
-        name: 'people.csv',
-        mimeType: 'text/csv',
-        buffer: Buffer.from(content),
-      });
-      await submit(page);
-    },
-  ],
+  'contacts.import.ID.reviewed': ['contacts/import', uploadTable],
   'broadcasts.new.wrong': ['broadcasts/new', submit],
   'petitions.new.wrong': ['petitions/new', submit],
   'petitions.menu-open': ['petitions/RECORD', (page) => page.locator('.more summary').first().click()],
@@ -152,8 +151,8 @@ let pictures = 0;
 const faults = [];
 try {
   await isReady();
-  for (const organization of await organizations()) {
-    if (!organization.data.includes(options.data)) continue;
+  for (const data of Object.keys(DATA).filter((name) => name.includes(options.data))) {
+    const organization = await organizationWith(data);
     const storageState = await signIn(organization.id);
     const home = `/dashboard/${organization.id}`;
     const starts = [
@@ -163,10 +162,14 @@ try {
       '/dashboard/account',
       '/dashboard/sign-in',
     ];
-    const { pages, files } = await findPages(storageState, [...starts, ...organization.starts]);
-    if (organization.data === 'typical')
-      for (const name of await missing(pages, files)) faults.push(`not found: ${name}`);
-    for (const look of looks()) await takePictures(organization, pages, look, storageState);
+    const { pages, missing } = await findPages(storageState, [...starts, ...organization.starts]);
+    if (data === 'typical') faults.push(...missing.map((name) => `not found: ${name}`));
+    const queue = looks();
+    const photographer = async () => {
+      for (let look = queue.shift(); look; look = queue.shift())
+        await takePictures(organization, pages, look, storageState);
+    };
+    await Promise.all(Array.from({ length: PARALLEL }, photographer));
   }
   writeIndex();
   for (const fault of faults) console.log(fault);
@@ -197,24 +200,42 @@ function cli(...args) {
   return JSON.parse(output);
 }
 
-/** The demo organization with more data, an empty one and a full one. Created once. */
-async function organizations() {
-  const file = join(directory, 'organizations.json');
+/** The demo organization with more data, a full one or an empty one. Each is created once. */
+async function organizationWith(data) {
+  const file = join(directory, `${data}.json`);
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'));
-  const [demo] = cli('organization', 'list');
-  const create = (name) => cli('organization', 'create', '--name', name).organizationId;
-  const full = create('Full organization');
-  const created = [
-    {
-      data: 'typical',
-      id: demo.organizationId,
-      starts: ['/demo', ...(await fill(demo.organizationId, TYPICAL))],
-    },
-    { data: 'full', id: full, starts: await fill(full, FULL) },
-    { data: 'empty', id: create('New organization'), starts: [] },
-  ];
-  writeFileSync(file, JSON.stringify(created));
-  return created;
+  const create = () => cli('organization', 'create', '--name', `Organization with ${data} data`);
+  const { organizationId: id } = data === 'typical' ? cli('organization', 'list')[0] : create();
+  const starts = [];
+  if (DATA[data]) {
+    starts.push(...(await fill(id, DATA[data])));
+    await signIn(id, 'colleague@example.org');
+    starts.push(await importContacts(id));
+  }
+  if (data === 'typical') starts.push('/demo');
+  const organization = { data, id, starts };
+  writeFileSync(file, JSON.stringify(organization));
+  return organization;
+}
+
+/** Imports a table with a row that is wrong. @returns the path of the import's page */
+async function importContacts(organizationId) {
+  const context = await browser.newContext({ storageState: await signIn(organizationId) });
+  const page = await context.newPage();
+  await page.goto(`${origin}/dashboard/${organizationId}/contacts/import`);
+  await uploadTable(page);
+  await submit(page);
+  await page.locator('a[href$="/wrong-lines"]').waitFor();
+  await context.close();
+  return new URL(page.url()).pathname;
+}
+
+async function uploadTable(page) {
+  const content =
+    'E-Mail;Vorname;Schuhgröße;Telefonnummer\nada@example.org;Ada;38;030 1234567\nwrong;Bo;40;\n';
+  const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(content) };
+  await page.setInputFiles('input[type=file]', file);
+  await submit(page);
 }
 
 /**
@@ -273,7 +294,7 @@ async function fill(organizationId, { contacts, petitions, tags, lists, others }
   for (const name of tags) tagIds.push((await post('tag.create-tag', { name })).tagId);
   const listIds = [];
   for (const name of lists) listIds.push((await post('list.create-list', { name })).listId);
-  const starts = [];
+  const petitionIds = [];
   for (const [n, name] of petitions.entries()) {
     const { petitionId } = await post('petition.create-petition', {
       name,
@@ -298,8 +319,9 @@ async function fill(organizationId, { contacts, petitions, tags, lists, others }
       collectedOn: '2026-01-31',
       note: 'Market',
     });
-    await post('petition.invalidate-signatures', { petitionId, emailDomain: 'example.net' });
-    starts.push(`/dashboard/${organizationId}/petitions/${petitionId}`);
+    await post('petition.add-signature', { petitionId, contact: { email: 'bot@spam.example' } });
+    await post('petition.invalidate-signatures', { petitionId, emailDomain: 'spam.example' });
+    petitionIds.push(petitionId);
     if (n === TYPICAL.petitions.length - 2) await post('petition.close-petition', { petitionId });
   }
   const rest = lines
@@ -314,14 +336,15 @@ async function fill(organizationId, { contacts, petitions, tags, lists, others }
   const contactIds = people.data.map(({ id }) => id);
   for (const tagId of tagIds.slice(0, 12)) await post('tag.add-contacts', { tagId, contactIds });
   for (const listId of listIds.slice(0, 12)) await post('list.add-contacts', { listId, contactIds });
+  const text =
+    'Called twice. Prefers to be called after six, and wants to help at the stall in front of the library.';
+  for (let n = 1; n <= NOTES; n += 1) await post('note.create-note', { contactId: contactIds[0], text });
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   for (let n = 1; n <= others; n += 1) {
     const name = `Straßenverkehrsordnung ${n}`;
-    const text =
-      'Called twice. Prefers to be called after six, and wants to help at the stall in front of the library.';
-    await post('note.create-note', { contactId: contactIds[0], text });
     await post('field.create-field', { name, type: 'TEXT' });
     await post('form.create-form', { name });
-    await post('post.create-post', { name });
+    await post('post.create-post', { name, petitionId: petitionIds[0] });
     await post('team.invite-member', { email: `colleague-${n}@example.org`, role: 'EDITOR' });
     await post('segment.create-segment', {
       name,
@@ -339,13 +362,21 @@ async function fill(organizationId, { contacts, petitions, tags, lists, others }
     const { broadcastId } = await post('broadcast.create-broadcast', { name, ...written, audience });
     if (n % 2 === 0) await post('broadcast.send-broadcast', { broadcastId });
   }
+  const { broadcastId } = await post('broadcast.create-broadcast', {
+    name: 'Einladung zur Mitgliederversammlung',
+    subject: 'Tomorrow',
+    content: 'See you tomorrow.',
+    audience: { listIds: [listIds[0]] },
+  });
+  await post('broadcast.send-broadcast', { broadcastId, sendAt: tomorrow });
   const parameters = { city: 'Berlin', subscribed: 'true' };
   await post('view.create-view', { name: 'Berlin', operation: 'contact.list-contacts', parameters });
-  return [...starts, `/dashboard/${organizationId}/contacts/${contactIds[0]}`];
+  const pages = [...petitionIds.map((id) => `petitions/${id}`), `contacts/${contactIds[0]}`];
+  return pages.map((page) => `/dashboard/${organizationId}/${page}`);
 }
 
-async function signIn(organizationId) {
-  const { url } = cli('user', 'invite', '--organization', organizationId, '--email', 'you@example.org');
+async function signIn(organizationId, email = 'you@example.org') {
+  const { url } = cli('user', 'invite', '--organization', organizationId, '--email', email);
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(origin + new URL(url).pathname);
@@ -359,7 +390,7 @@ async function signIn(organizationId) {
 /**
  * Follows links to pages of every kind. Ids are what distinguishes pages of the same kind; the longest of them is shown.
  *
- * @returns the path of each page by its name, and the names of downloads
+ * @returns the path of each page by its name, and the names of pages that were not found
  */
 async function findPages(storageState, starts) {
   const context = await browser.newContext({ storageState, locale: LANGUAGES.en });
@@ -386,14 +417,36 @@ async function findPages(storageState, starts) {
         paths: paths + 1,
       });
     if (name.startsWith(`${STYLE_GUIDE}.`)) found.delete(name);
-    for (const [, href] of text.matchAll(/\shref="([^"]+)"/g)) {
+    for (const [, href] of text.matchAll(/\s(?:href|action|src)="([^"]+)"/g)) {
       const { pathname, search, origin: other } = new URL(href.replaceAll('&amp;', '&'), origin + path);
       if (other === origin && /^\/(dashboard|demo)(\/|$)/.test(pathname) && !/\.\w+$/.test(pathname))
         queue.push(found.has(nameOf(pathname)) ? pathname : pathname + search);
     }
   }
+  const pages = new Map([...found].map(([name, { path }]) => [name, path]));
+  // Pages to which a link leads only in another state.
+  const missing = [...OUTSIDE].filter((name) => !pages.has(name));
+  for (const name of await allPages()) {
+    if (pages.has(name) || files.has(name) || HIDDEN.includes(name)) continue;
+    const [, parent, last] = /^(.*)\.([^.]+)$/.exec(name);
+    const path = `${pages.get(parent)?.replace(/\?.*/, '')}/${last}`;
+    const response =
+      pages.has(parent) && last !== 'ID' ? await ask(() => context.request.get(origin + path)) : undefined;
+    const { 'content-type': type, 'content-disposition': download } = response?.headers() ?? {};
+    if (!response?.ok()) missing.push(name);
+    else if (type.startsWith('text/html') && download === undefined) pages.set(name, path);
+  }
   await context.close();
-  return { pages: new Map([...found].map(([name, { path }]) => [name, path])), files };
+  return { pages, missing };
+}
+
+/** The names of all pages of an organization. */
+async function allPages() {
+  await import(join(root, 'dist/src/modules.js'));
+  const { PAGES } = await import(join(root, 'dist/src/dashboard/index.js'));
+  return PAGES.map(({ path }) =>
+    `dashboard/${path}`.replace(/\/$/, '').replaceAll(/:\w+/g, 'ID').replaceAll('/', '.'),
+  );
 }
 
 /** Asks again if there were too many requests. */
@@ -405,16 +458,6 @@ async function ask(request) {
   }
 }
 
-/** Pages of the dashboard that were not found. */
-async function missing(pages, files) {
-  await import(join(root, 'dist/src/modules.js'));
-  const { PAGES } = await import(join(root, 'dist/src/dashboard/index.js'));
-  const names = PAGES.map(({ path }) =>
-    `dashboard/${path}`.replace(/\/$/, '').replaceAll(/:\w+/g, 'ID').replaceAll('/', '.'),
-  );
-  return [...names, ...OUTSIDE].filter((name) => !pages.has(name) && !files.has(name));
-}
-
 function nameOf(path) {
   const name = path
     .replace(/\?.*/, '')
@@ -422,7 +465,7 @@ function nameOf(path) {
     .replace(/^\/dashboard\/(sign-in|invitations|notifications\/[^/]+)\/[^/]+$/, '/dashboard/$1/TOKEN')
     .replace(/^\/dashboard\/notifications\/[^/]+\/TOKEN/, '/dashboard/notifications/ID/TOKEN')
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID')
-    .replace(/^\/(demo\/(petitions|posts))\/[^/]+/, '/$1/NAME');
+    .replace(/^\/(demo\/(petitions|posts|forms))\/[^/]+/, '/$1/NAME');
   return name.slice(1).replaceAll('/', '.');
 }
 
@@ -470,8 +513,8 @@ async function takePictures({ data, id }, pages, { width, scheme, language, name
     if (!isWanted) return;
     await ask(() => page.goto(origin + path));
     await act?.(page);
-    // Previews of emails are drawn by a script.
-    await page.waitForLoadState('networkidle');
+    // Scripts draw previews and counts.
+    if ((await page.locator('[data-live]').count()) > 0) await page.waitForLoadState('networkidle');
     const seen = await page.evaluate(MEASURES);
     const screens = seen.height / height;
     const notes = [...(screens > MAX_SCREENS ? [`${screens.toFixed(1)} screens`] : []), ...seen.faults];

@@ -91,8 +91,10 @@ async function AttentionOf(context: PageContext): Promise<Html | null> {
   const missed = ({ failed, inDoubt }: Recipients) => (failed ?? 0) + (inDoubt ?? 0);
   const items = [
     ...webhooks
-      .filter(({ status }) => status === 'DISABLED')
-      .map(({ id, url }) => item(`webhooks/${id}`, url, attention.webhook)),
+      .filter(({ status }) => status === 'DISABLED' || status === 'FAILING')
+      .map(({ id, url, status }) =>
+        item(`webhooks/${id}`, url, status === 'FAILING' ? attention.failing : attention.webhook),
+      ),
     ...sent.flatMap(({ id, name, recipients }) =>
       recipients && missed(recipients) > 0
         ? item(`broadcasts/${id}`, name, attention.missed(numberIn(words, missed(recipients))))

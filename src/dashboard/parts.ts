@@ -53,7 +53,7 @@ export function numberIn({ dates }: DashboardWords, number: number): string {
 }
 
 /** Pages that ask whether to end something for good. Links to them are red. */
-const ENDS = /\/(delete|erase|revoke|remove|cancel)$/;
+const ENDS = /\/(delete|erase|revoke|remove|cancel)(\?|$)/;
 
 /** @param to relative to the organization. Its last part, such as `new`, chooses the icon. */
 export function ButtonLink(address: Address, to: string, text: string, isPlain = false): Html {

@@ -56,6 +56,7 @@ tbody th a{color:inherit;text-decoration:none}tbody th a:hover{text-decoration:u
 tbody tr:hover{background:var(--sheet)}
 td.short{max-width:20rem;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}td.long{min-width:12rem;overflow-wrap:anywhere}
 tbody a{display:inline-block;margin:-.25rem 0;padding:.25rem 0}
+td form{display:inline-block}td .button{min-height:calc(var(--height) - .5rem);margin:-.125rem 0;padding:0 .625rem;font-size:var(--text-1)}
 .number{min-width:0;text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 time{white-space:nowrap}
 .choice{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2);margin:0;align-items:center}
@@ -104,8 +105,8 @@ main p>a:only-child:not(.button){display:inline-block;padding:.4rem 0}
 .secret{font-family:ui-monospace,monospace;font-weight:600}
 textarea.long{min-height:20rem}
 .inserts{display:flex;flex-wrap:wrap;gap:var(--space-1);margin:0 0 var(--space-2);padding:0;list-style:none}.inserts button{min-height:calc(var(--height) - .25rem);padding:0 .75rem;border:1px solid var(--line);border-radius:1rem;background:var(--sheet);color:inherit;font:inherit;font-size:var(--text-1);cursor:pointer}.inserts button:hover{border-color:var(--edge)}
-.editor{border:1px solid var(--edge);border-radius:.375rem;background:var(--field,var(--page))}
-.editor:focus-within{outline:2px solid var(--link);outline-offset:1px}
+.editor{border:1px solid var(--edge);border-radius:.375rem;background:var(--ground)}
+.editor:focus-within{outline:2px solid var(--accent);outline-offset:1px}
 .editor [role=toolbar]{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.125rem;padding:.25rem;border-bottom:1px solid var(--line);border-radius:.375rem .375rem 0 0;background:var(--sheet)}
 .editor button{min-width:2.25rem;min-height:2.25rem;padding:0 .5rem;border:0;border-radius:.25rem;background:none;color:inherit;font:inherit}
 .editor button:last-child{margin-left:auto;font-size:var(--text-1)}
@@ -115,7 +116,7 @@ textarea.long{min-height:20rem}
 .ProseMirror>:first-child{margin-top:0}.ProseMirror li>p{margin:0}.ProseMirror img{max-width:100%}
 .ProseMirror blockquote{margin-left:0;padding-left:var(--space-3);border-left:.25rem solid var(--line)}
 .editor .ProseMirror a[title=button]{display:inline-block;padding:.5rem 1rem;border-radius:.375rem;background:var(--accent);color:var(--on-accent);text-decoration:none;font-weight:600}
-.ProseMirror-selectednode{outline:2px solid var(--link)}
+.ProseMirror-selectednode{outline:2px solid var(--accent)}
 .merge{display:inline-block;max-width:100%;padding:0 .4rem;border-radius:.25rem;background:var(--line);line-height:1.4}
 .editor~.hint[role]{margin:var(--space-2) 0}
 .original{margin:0 0 var(--space-2);padding:var(--space-2) var(--space-3);border-left:.25rem solid var(--line);white-space:pre-line;overflow-wrap:anywhere}
@@ -124,7 +125,7 @@ textarea.long{min-height:20rem}
 .preview{max-width:46rem;padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
 .mail{overflow-x:auto}.mail iframe{display:block;width:22.5rem;max-width:100%;height:auto;margin:0 auto var(--space-2);border-radius:0;pointer-events:none}.mail:has([value=desktop]:checked) iframe{width:40rem;max-width:none;zoom:.5}.mail .loading{position:absolute;visibility:hidden}
-.mail [data-subject]{margin:0 0 var(--space-2);font-weight:600;overflow-wrap:anywhere}.widths{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);align-items:center}.widths h2{margin:0 0 var(--space-2)}.widths fieldset{display:flex;margin:0 0 var(--space-2)}.widths label{position:relative;align-content:center;min-height:calc(var(--height) - .25rem);margin:0 0 0 -1px;padding:0 .75rem;border:1px solid var(--edge);font-size:var(--text-1)}.widths label:first-of-type{border-radius:.375rem 0 0 .375rem}.widths label:last-of-type{border-radius:0 .375rem .375rem 0}.widths label:has(:checked){background:var(--ink);color:var(--ground)}.widths label:has(:focus-visible){outline:2px solid var(--link);outline-offset:2px}.widths input{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0}
+.mail [data-subject]{margin:0 0 var(--space-2);font-weight:600;overflow-wrap:anywhere}.widths{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);align-items:center}.widths h2{margin:0 0 var(--space-2)}.widths fieldset{display:flex;margin:0 0 var(--space-2)}.widths label{position:relative;align-content:center;min-height:calc(var(--height) - .25rem);margin:0 0 0 -1px;padding:0 .75rem;border:1px solid var(--edge);font-size:var(--text-1)}.widths label:first-of-type{border-radius:.375rem 0 0 .375rem}.widths label:last-of-type{border-radius:0 .375rem .375rem 0}.widths label:has(:checked){background:var(--ink);color:var(--ground)}.widths label:has(:focus-visible){outline:2px solid var(--accent);outline-offset:2px}.widths input{position:absolute;inset:0;width:100%;height:100%;margin:0;opacity:0}
 #key,#checkpoint{font-family:ui-monospace,monospace;font-size:var(--text-1)}
 .picture img{width:auto;max-width:100%;max-height:20rem}.thumb{width:auto;max-width:6rem;max-height:4rem;border-radius:.375rem}
 @media (max-width:30rem){
