@@ -404,8 +404,7 @@ async function findPages(storageState, starts) {
     if (paths === FOLLOWED || seen.has(path) || files.has(name)) continue;
     const response = await ask(() => context.request.get(origin + path));
     seen.add(path);
-    const headers = response.headers();
-    if (!headers['content-type']?.startsWith('text/html') || 'content-disposition' in headers) {
+    if (!isPage(response)) {
       files.add(name);
       continue;
     }
@@ -432,12 +431,21 @@ async function findPages(storageState, starts) {
     const path = `${pages.get(parent)?.replace(/\?.*/, '')}/${last}`;
     const response =
       pages.has(parent) && last !== 'ID' ? await ask(() => context.request.get(origin + path)) : undefined;
-    const { 'content-type': type, 'content-disposition': download } = response?.headers() ?? {};
     if (!response?.ok()) missing.push(name);
-    else if (type.startsWith('text/html') && download === undefined) pages.set(name, path);
+    else if (isPage(response)) pages.set(name, path);
   }
   await context.close();
   return { pages, missing };
+}
+
+/** Not a download, and not an email for a frame, which is on the page around it and runs no scripts. */
+function isPage(response) {
+  const {
+    'content-type': type = '',
+    'content-disposition': download,
+    'content-security-policy': policy = '',
+  } = response.headers();
+  return type.startsWith('text/html') && download === undefined && !/\bsandbox\b/.test(policy);
 }
 
 /** The names of all pages of an organization. */
@@ -521,7 +529,9 @@ async function takePictures({ data, id }, pages, { width, scheme, language, name
     if (EXAMINED.includes(look)) notes.push(...(await examine(page)));
     await page.screenshot({ path: file, fullPage: true });
     pictures += 1;
-    const found = name === STYLE_GUIDE ? notes.filter((note) => !/screens$|^filled/.test(note)) : notes;
+    // The public pages have their own design.
+    const isFree = name === STYLE_GUIDE || name.startsWith('demo');
+    const found = isFree ? notes.filter((note) => !/screens$|^filled/.test(note)) : notes;
     const line = [data, look, name, ...found].join('  ');
     console.log(line);
     if (found.length > 0) faults.push(line);

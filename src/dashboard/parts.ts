@@ -278,9 +278,10 @@ export function FileField(form: FormInput, options: FieldOptions & { accept: str
   );
 }
 
-/** Content behind its title. */
-export function Folded(title: string, content: Html | readonly Html[], isOpen: boolean): Html {
-  return html`<details${isOpen ? trusted(' open') : null}><summary>${title}</summary>${content}</details>`;
+/** Content behind its title. It is open if a field in it has an error. */
+export function Folded(title: string, content: Html | readonly Html[], isOpen = false): Html {
+  const hasFault = [content].flat().some((part) => String(part).includes('class="fault"'));
+  return html`<details${isOpen || hasFault ? trusted(' open') : null}><summary>${title}</summary>${content}</details>`;
 }
 
 type ChoiceFieldOptions = Omit<FieldOptions, 'value'> & {
