@@ -85,8 +85,12 @@ const OUTSIDE = [
   'dashboard.invitations.TOKEN',
   'dashboard.notifications.ID.TOKEN',
 ];
-/** Pages that are only reached by sending a form, or with a witness of the history. */
-const HIDDEN = ['dashboard.broadcasts.preview', 'dashboard.history.checkpoint.witnessed'];
+/** Pages that are only reached by sending a form, or by programs that watch the history. */
+const HIDDEN = [
+  'dashboard.broadcasts.preview',
+  'dashboard.history.checkpoint.witnessed',
+  'dashboard.history.checkpoint.consistency',
+];
 /** Of each kind, links of this many pages are followed, because records in other states have other actions. */
 const FOLLOWED = 5;
 /** Pages in a state that no link opens: the path below the organization, then what to do there. */
@@ -208,14 +212,26 @@ async function organizationWith(data) {
   const { organizationId: id } = data === 'typical' ? cli('organization', 'list')[0] : create();
   const starts = [];
   if (DATA[data]) {
-    starts.push(...(await fill(id, DATA[data])));
+    // Members get emails about what happens.
+    await signIn(id);
     await signIn(id, 'colleague@example.org');
+    starts.push(...(await fill(id, DATA[data])), ...unsubscribeLinks());
     starts.push(await importContacts(id));
   }
   if (data === 'typical') starts.push('/demo');
   const organization = { data, id, starts };
   writeFileSync(file, JSON.stringify(organization));
   return organization;
+}
+
+/** The path that turns off notifications, from an email. */
+function unsubscribeLinks() {
+  const mails = join(directory, 'data/mail');
+  const files = readdirSync(mails, { recursive: true }).filter((file) => /\.\w+$/.test(file));
+  const texts = files.map((file) => readFileSync(join(mails, file), 'utf8').replaceAll(/=\r?\n/g, ''));
+  return texts
+    .flatMap((text) => /\/dashboard\/notifications\/[\w-]+\/[\w.-]+/.exec(text)?.[0] ?? [])
+    .slice(0, 1);
 }
 
 /** Imports a table with a row that is wrong. @returns the path of the import's page */

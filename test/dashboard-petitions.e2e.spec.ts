@@ -395,13 +395,16 @@ describe('the list of signatures', () => {
     expect(text).toContain('1 comment is waiting');
     expect(text).toContain(`href="${at(queue)}"`);
     const column = async (path: string, visitor = owner) =>
-      tableIn((await get(path, visitor)).text).map((row) => row[3]);
-    expect(await column(queue)).toEqual(['On the page', 'Not reviewed Show Hide']);
-    expect(await column(queue, viewer)).toEqual(['On the page', 'Not reviewed']);
+      tableIn((await get(path, visitor)).text).map((row) => row[2]);
+    expect(await column(queue)).toEqual(['Comment', 'I swim there Not reviewed Show Hide']);
+    expect(await column(queue, viewer)).toEqual(['Comment', 'I swim there Not reviewed']);
     const form = { review: 'show', commentState: 'WAITING' };
     const { location } = await post(`petitions/${petitionId}/signatures/${signatureId}/comment`, form);
     expect(location).toContain('signatures?commentState=WAITING');
-    expect(await column(`petitions/${petitionId}/signatures`)).toEqual(['On the page', 'Shown Hide']);
+    expect(await column(`petitions/${petitionId}/signatures`)).toEqual([
+      'Comment',
+      'I swim there Shown Hide',
+    ]);
     expect((await get(`petitions/${petitionId}`)).text).not.toContain('waiting');
   });
 

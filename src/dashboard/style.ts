@@ -54,9 +54,9 @@ thead a{color:inherit;text-decoration:none}thead a:hover{text-decoration:underli
 tbody th{min-width:9rem;max-width:26rem;font-weight:600;overflow-wrap:anywhere}
 tbody th a{color:inherit;text-decoration:none}tbody th a:hover{text-decoration:underline}
 tbody tr:hover{background:var(--sheet)}
-td.short{max-width:20rem;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}td.long{min-width:12rem;overflow-wrap:anywhere}
+tbody th:has(.tick){min-width:14rem}td.short{max-width:16rem;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}td.long{min-width:12rem;overflow-wrap:anywhere}
 tbody a{display:inline-block;margin:-.25rem 0;padding:.25rem 0}
-td form{display:inline-block}td .button{min-height:calc(var(--height) - .5rem);margin:-.125rem 0;padding:0 .625rem;font-size:var(--text-1)}
+td form{display:inline-block}.said{min-width:12rem;margin:0}td .button{min-height:calc(var(--height) - .5rem);padding:0 .625rem;font-size:var(--text-1)}
 .number{min-width:0;text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 time{white-space:nowrap}
 .choice{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2);margin:0;align-items:center}
@@ -132,12 +132,12 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 @media (max-width:30rem){
 .table thead th:not(:has(a)){position:absolute;left:-99rem}.table table,.table thead,.table tbody,.table tr,.table tbody th{display:block}
 .table thead tr{display:flex;gap:var(--space-3);padding-bottom:.375rem;border:0}.table thead th{position:static;padding:0;border:0;box-shadow:none;text-align:left}.table thead a{display:block}.table thead a,.chip{padding-block:.375rem}
-.table tr{padding:.2rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:calc(100% - var(--space-2));padding:0;border:0;text-align:left}
-.plot svg{height:6rem}.charts .figure~svg{height:2.5rem}.charts>:not(:last-child) .figure~.ends{display:none}.share{gap:var(--space-1)}.share .button{padding-inline:.75rem}.shares{margin-bottom:var(--space-2)}.table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}
+.table tr{padding:.1rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:calc(100% - var(--space-2));padding:0;border:0;text-align:left}
+.plot svg{height:6rem}.charts .figure~svg{height:2.5rem}.charts>:not(:last-child) .figure~.ends{display:none}.share{gap:var(--space-1)}.share .button{padding-inline:.75rem}.shares{margin-bottom:var(--space-2)}.table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}.more{position:static}.actions{position:relative}.more ul{inset-inline:0;width:auto;max-width:none}main p>.button{margin-bottom:var(--space-1)}
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
 .table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
-.table td{line-height:1.35}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}.lead:has(~#list){display:none}textarea.long,.ProseMirror{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
+.table td{line-height:1.3}.find{margin-bottom:var(--space-1)}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}.lead:has(~#list){display:none}textarea.long,.ProseMirror{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
 .actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .icon{display:none}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr));column-gap:var(--space-2)}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
 .choosing .button{padding-inline:.5rem}.find .field{max-width:none}}

@@ -102,10 +102,15 @@ export const signaturePages: PageDefinition[] = [
         isObvious: true,
         isShown: ({ person }) => person.may('contact:read'),
       },
-      { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
+      {
+        name: ({ petitions }) => petitions.signers.said,
+        cell: CommentOf,
+        exported: ({ comment }) => comment,
+      },
       {
         name: ({ petitions }) => petitions.comments.on,
-        cell: CommentStateOf,
+        // Only in exports: the table shows it below the comment.
+        cell: () => null,
         exported: ({ commentState }) => commentState,
       },
       {
@@ -300,14 +305,14 @@ function RemoveLink(signature: SignatureOfPetition, { words, address }: PageCont
   return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, words))}">${signers.takeOut}</a>`;
 }
 
-/** Whether the page shows the comment, and buttons to change that. */
-function CommentStateOf(signature: SignatureOfPetition, context: PageContext): Html | string | null {
-  const { commentState } = signature;
-  if (commentState === null) return null;
-  const text = context.words.petitions.comments.states[commentState];
-  if (!context.person.may('petition:write')) return text;
+/** The comment, whether the page shows it, and buttons to change that. */
+function CommentOf(signature: SignatureOfPetition, context: PageContext): Html | string | null {
+  const { comment, commentState } = signature;
+  if (commentState === null) return comment;
+  const state = html`<span class="small">${context.words.petitions.comments.states[commentState]}</span>`;
+  if (!context.person.may('petition:write')) return html`<p class="said">${comment}</p>${state}`;
   const reviews = { WAITING: ['show', 'hide'], SHOWN: ['hide'], HIDDEN: ['show'] } as const;
-  return html`${text} ${CommentForm(context, signature.id, reviews[commentState], nameOfSigner(signature, context.words))}`;
+  return html`<p class="said">${comment}</p>${state} ${CommentForm(context, signature.id, reviews[commentState], nameOfSigner(signature, context.words))}`;
 }
 
 function CommentForm(
