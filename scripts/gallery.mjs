@@ -428,7 +428,9 @@ async function findPages(storageState, starts) {
     // A page that has nothing to show is not the page.
     if (response.ok() || name === 'dashboard.nothing')
       found.set(name, {
-        ...(text.length > size ? { path, size: text.length } : found.get(name)),
+        ...(text.length > size && !(path.includes('?') && paths > 0)
+          ? { path, size: text.length }
+          : found.get(name)),
         paths: paths + 1,
       });
     if (name.startsWith(`${STYLE_GUIDE}.`)) found.delete(name);
@@ -541,7 +543,10 @@ async function takePictures({ data, id }, pages, { width, scheme, language, name
     if ((await page.locator('[data-live]').count()) > 0) await page.waitForLoadState('networkidle');
     const seen = await page.evaluate(MEASURES);
     const screens = seen.height / height;
-    const notes = [...(screens > MAX_SCREENS ? [`${screens.toFixed(1)} screens`] : []), ...seen.faults];
+    const notes = [
+      ...(screens > MAX_SCREENS && data !== 'full' ? [`${screens.toFixed(1)} screens`] : []),
+      ...seen.faults,
+    ];
     if (EXAMINED.includes(look)) notes.push(...(await examine(page)));
     await page.screenshot({ path: file, fullPage: true });
     pictures += 1;

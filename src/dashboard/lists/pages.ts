@@ -215,8 +215,8 @@ export function pagesOfGroups({
             caption: members,
             columns: [
               { name: words.nameOf },
-              { name: words.email },
-              ...(mayChange ? [{ name: remove }] : []),
+              { name: words.email, isObvious: true },
+              ...(mayChange ? [{ name: remove, isObvious: true }] : []),
             ],
             rows: listed.records.map((contact) => [
               html`<a href="${context.address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
