@@ -249,6 +249,19 @@ describe('a duplicated broadcast', () => {
   });
 });
 
+it.each(['broadcasts', 'petitions'])(
+  'the test email of %s is offered to the own address',
+  async (section) => {
+    const email = newAddress();
+    const editor = await signedIn(api, client, 'EDITOR', email);
+    const path =
+      section === 'broadcasts'
+        ? `broadcasts/${await draft()}/test`
+        : `petitions/${await RECORDS.petition!(api, client, {})}/thanks/test`;
+    expect((await editor.get(at(path))).text).toMatch(new RegExp(`name="to"[^>]* value="${email}"`));
+  },
+);
+
 describe('an error in the content', () => {
   async function written(fields: object): Promise<string> {
     const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
@@ -382,6 +395,17 @@ describe('the preview of an email that is being written', () => {
     const { status, text } = await post(preview, form);
     expect(status).toBe(200);
     expect(text.replaceAll(/<[^>]*>/g, ' ')).toMatch(new RegExp(`There is a problem\\s+${says}`));
+  });
+
+  it.each([
+    { subject: '', content: '' },
+    { subject: 'S', content: '' },
+    { subject: '', content: 'Hi' },
+  ])('asks for what is not written yet: %j', async (form) => {
+    const { status, text } = await post(preview, form);
+    expect(status).toBe(200);
+    expect(wordsOf(text)).toContain('Your email appears here when it has a subject and a message.');
+    expect(text).not.toContain('There is a problem');
   });
 
   it('returns 404 for a broadcast of another organization', async () => {

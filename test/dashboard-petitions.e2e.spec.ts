@@ -98,10 +98,18 @@ describe('the home page', () => {
     expect(await figures(viewer)).toEqual(after);
     const draftId = await newId('petition');
     const broadcastId = await newId('broadcast');
+    const webhookId = await newId('webhook');
+    await api.database.source.query(
+      `INSERT INTO webhook_cursors (webhook_id, organization_id, position, told, failing_since)
+       VALUES ($1, $2, 0, 0, clock_timestamp()) ON CONFLICT (webhook_id) DO UPDATE SET failing_since = excluded.failing_since`,
+      [webhookId, client.organizationId],
+    );
     const { text } = await get('');
-    for (const path of [`petitions/${petitionId}`, `petitions/${draftId}`, `broadcasts/${broadcastId}`])
+    const [petitions, broadcasts] = [`petitions/${petitionId}`, `broadcasts/${broadcastId}`];
+    for (const path of [petitions, `petitions/${draftId}`, broadcasts, `webhooks/${webhookId}`])
       expect(text).toContain(`href="${at(path)}"`);
     expect(said(text)).toContain('Draft email. It has not been sent.');
+    expect(said(text)).toContain('Deliveries to this webhook fail and are retried.');
   });
 });
 
@@ -364,9 +372,9 @@ describe('the list of signatures', () => {
     const { petitionId } = await signedPetition('grace@spam.example', 'ada@example.org');
     const { text } = await get(`petitions/${petitionId}/signatures?q=spam`);
     expect(tableIn(text)).toEqual([
-      // Columns without any values are hidden.
-      ['Signer', 'Email address', 'Date', 'Status', 'Remove'],
-      ['Grace', 'grace@spam.example', expect.anything(), 'Counted', 'Remove'],
+      // Columns without any values are hidden, and the status, which all of them have.
+      ['Signer', 'Email address', 'Date', 'Remove'],
+      ['Grace', 'grace@spam.example', expect.anything(), 'Remove'],
     ]);
   });
 
@@ -387,13 +395,16 @@ describe('the list of signatures', () => {
     expect(text).toContain('1 comment is waiting');
     expect(text).toContain(`href="${at(queue)}"`);
     const column = async (path: string, visitor = owner) =>
-      tableIn((await get(path, visitor)).text).map((row) => row[3]);
-    expect(await column(queue)).toEqual(['On the page', 'Not reviewed Show comment Hide comment']);
-    expect(await column(queue, viewer)).toEqual(['On the page', 'Not reviewed']);
+      tableIn((await get(path, visitor)).text).map((row) => row[2]);
+    expect(await column(queue)).toEqual(['Comment', 'I swim there Not reviewed Show Hide']);
+    expect(await column(queue, viewer)).toEqual(['Comment', 'I swim there Not reviewed']);
     const form = { review: 'show', commentState: 'WAITING' };
     const { location } = await post(`petitions/${petitionId}/signatures/${signatureId}/comment`, form);
     expect(location).toContain('signatures?commentState=WAITING');
-    expect(await column(`petitions/${petitionId}/signatures`)).toEqual(['On the page', 'Shown Hide comment']);
+    expect(await column(`petitions/${petitionId}/signatures`)).toEqual([
+      'Comment',
+      'I swim there Shown Hide',
+    ]);
     expect((await get(`petitions/${petitionId}`)).text).not.toContain('waiting');
   });
 

@@ -4,7 +4,17 @@ import { type BroadcastRecord, type Recipients } from './broadcasts/broadcast.js
 import { BarsOf, Figure } from './charts.js';
 import { type ContactRecord, nameOf } from './contacts/contact.js';
 import { type PageDefinition } from './page.js';
-import { BadgeOf, ButtonLink, Actions, dateIn, MomentOf, numberIn, Progress, SectionOf } from './parts.js';
+import {
+  BadgeOf,
+  ButtonLink,
+  Actions,
+  dateIn,
+  Folded,
+  MomentOf,
+  numberIn,
+  Progress,
+  SectionOf,
+} from './parts.js';
 import { WaitingComments } from './petitions/pages.js';
 import { type PetitionRecord, signaturesOf } from './petitions/petition.js';
 import { type PageContext } from './page-context.js';
@@ -89,10 +99,12 @@ async function AttentionOf(context: PageContext): Promise<Html | null> {
   const item = (to: string, name: string, text: string) =>
     html`<li><a href="${address.path(to)}">${name}</a><p class="small">${text}</p></li>`;
   const missed = ({ failed, inDoubt }: Recipients) => (failed ?? 0) + (inDoubt ?? 0);
-  const items = [
+  const items: Html[] = [
     ...webhooks
-      .filter(({ status }) => status === 'DISABLED')
-      .map(({ id, url }) => item(`webhooks/${id}`, url, attention.webhook)),
+      .filter(({ status }) => status === 'DISABLED' || status === 'FAILING')
+      .map(({ id, url, status }) =>
+        item(`webhooks/${id}`, url, status === 'FAILING' ? attention.failing : attention.webhook),
+      ),
     ...sent.flatMap(({ id, name, recipients }) =>
       recipients && missed(recipients) > 0
         ? item(`broadcasts/${id}`, name, attention.missed(numberIn(words, missed(recipients))))
@@ -101,7 +113,13 @@ async function AttentionOf(context: PageContext): Promise<Html | null> {
     ...petitions.map(({ id, title }) => item(`petitions/${id}`, title, attention.petition)),
     ...drafts.map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),
   ];
-  return items.length === 0 ? null : SectionOf(attention.title, html`<ul class="past">${items}</ul>`);
+  if (items.length === 0) return null;
+  const rowsOf = (some: readonly Html[]) => html`<ul class="past">${some}</ul>`;
+  const others = items.slice(LIMIT);
+  return SectionOf(attention.title, [
+    rowsOf(items.slice(0, LIMIT)),
+    others.length === 0 ? null : Folded(words.moreRows(others.length), rowsOf(others)),
+  ]);
 }
 
 /** What happened each day, as far as the role may read it. Nothing while nothing has happened. */

@@ -218,7 +218,7 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
     content: html`<p class="lead">${text(words)}</p>
       ${above}
       ${isNothing ? Actions(actions?.(context) ?? []) : Actions([adding, ...(actions?.(context) ?? [])])}
-      <div id="views">${saved}</div>
+      <div id="views">${saved}${rows.length === 0 || choosable.length === 0 ? null : ColumnChoice(context, choosable, isChosen)}</div>
       ${isNothing || !(search || filtering.length > 0) ? null : Search(context, search?.(words), filtering)}
       <p class="small" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
       <div id="list">
@@ -226,8 +226,7 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
         ${
           rows.length === 0
             ? none
-            : html`${choosable.length === 0 ? null : ColumnChoice(context, choosable, isChosen)}
-              ${Choice(
+            : html`${Choice(
                 context.address,
                 choosing,
                 Table({

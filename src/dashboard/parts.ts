@@ -53,7 +53,7 @@ export function numberIn({ dates }: DashboardWords, number: number): string {
 }
 
 /** Pages that ask whether to end something for good. Links to them are red. */
-const ENDS = /\/(delete|erase|revoke|remove|cancel)$/;
+const ENDS = /\/(delete|erase|revoke|remove|cancel)(\?|$)/;
 
 /** @param to relative to the organization. Its last part, such as `new`, chooses the icon. */
 export function ButtonLink(address: Address, to: string, text: string, isPlain = false): Html {
@@ -278,9 +278,10 @@ export function FileField(form: FormInput, options: FieldOptions & { accept: str
   );
 }
 
-/** Content behind its title. */
-export function Folded(title: string, content: Html | readonly Html[], isOpen: boolean): Html {
-  return html`<details${isOpen ? trusted(' open') : null}><summary>${title}</summary>${content}</details>`;
+/** Content behind its title. It is open if a field in it has an error. */
+export function Folded(title: string, content: Html | readonly Html[], isOpen = false): Html {
+  const hasFault = [content].flat().some((part) => String(part).includes('class="fault"'));
+  return html`<details${isOpen || hasFault ? trusted(' open') : null}><summary>${title}</summary>${content}</details>`;
 }
 
 type ChoiceFieldOptions = Omit<FieldOptions, 'value'> & {

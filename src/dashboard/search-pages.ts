@@ -11,7 +11,7 @@ const KINDS = ['contact', 'petition', 'broadcast', 'post', 'form', 'segment', 'l
 /** Results of each kind. Its list shows the others. */
 const LIMIT = 5;
 
-type Found = { id: string; status?: string; name?: string; title?: string };
+type Found = { id: string; status?: string; name?: string; title?: string; email?: string | null };
 
 /** Finds records of all kinds, as far as the person may see them, and the pages of the navigation. */
 export const searchPages: PageDefinition[] = [
@@ -55,8 +55,11 @@ async function recordsOf(context: PageContext, kind: string, q: string): Promise
   return SectionOf(textsIn(words, section).title, [
     html`<ul class="past">
       ${records.map((record) => {
+        const title = titleOf(record);
         const status = record.status && textsIn(words, section).statuses[record.status];
-        return html`<li class="ends"><a href="${address.path(`${path}/${record.id}`)}">${titleOf(record)}</a> ${status}</li>`;
+        // Tells people of the same name apart.
+        const more = status ?? (record.email === title ? null : record.email);
+        return html`<li class="ends"><a href="${address.path(`${path}/${record.id}`)}">${title}</a> ${more}</li>`;
       })}
     </ul>`,
     pagination.hasMore

@@ -92,6 +92,7 @@ export const broadcasts: typeof en = {
     width: 'Breite der Vorschau',
     phone: 'Smartphone',
     desktop: 'Computer',
+    nothing: 'Sobald Ihre E‑Mail einen Betreff und einen Text hat, sehen Sie sie hier.',
     sample: {
       note: 'Die Felder enthalten Angaben einer erfundenen Person. Bilder werden von ihren Websites geladen.',
       details: {

@@ -34,6 +34,7 @@ export const contacts: typeof en = {
   notes: {
     title: 'Notizen',
     text: 'Neue Notiz',
+    one: 'Notiz',
     hint: 'Nur Ihr Team sieht sie. Verlangt die Person Auskunft über ihre Daten, gehören die Notizen dazu.',
     add: 'Notiz hinzufügen',
     none: 'Noch keine Notizen.',

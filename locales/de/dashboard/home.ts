@@ -18,6 +18,7 @@ export const home: typeof en = {
     petition: 'Entwurf. Veröffentlichen Sie die Petition, um Unterschriften zu sammeln.',
     email: 'Entwurf. Die E‑Mail wurde noch nicht gesendet.',
     missed: (many) => `${many} Zustellungen sind fehlgeschlagen oder unklar. Versuchen Sie es erneut.`,
+    failing: 'Zustellungen an diesen Webhook schlagen fehl und werden wiederholt.',
     webhook: 'Nach wiederholten Fehlern deaktiviert.',
   },
   checklist: {

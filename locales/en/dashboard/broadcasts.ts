@@ -90,6 +90,7 @@ export const broadcasts = {
     width: 'Width of the preview',
     phone: 'Phone',
     desktop: 'Desktop',
+    nothing: 'Your email appears here when it has a subject and a message.',
     sample: {
       note: 'Merge fields contain the details of a made-up recipient. Images load from their websites.',
       details: {

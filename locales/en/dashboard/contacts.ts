@@ -30,6 +30,7 @@ export const contacts = {
   notes: {
     title: 'Notes',
     text: 'New note',
+    one: 'Note',
     hint: 'Only your team can see it. If the contact requests their data, it includes the notes.',
     add: 'Add note',
     none: 'No notes yet.',

@@ -16,6 +16,7 @@ export const home = {
     petition: 'Draft petition. Publish it to collect signatures.',
     email: 'Draft email. It has not been sent.',
     missed: (many: string) => `${many} failed or unknown deliveries. Retry them.`,
+    failing: 'Deliveries to this webhook fail and are retried.',
     webhook: 'Webhook disabled after repeated failures.',
   },
   checklist: {

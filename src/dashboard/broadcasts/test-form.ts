@@ -1,12 +1,21 @@
 import { html, type Html } from '#libs/pages';
 import { RpcError } from '#libs/rpc';
+import { Team } from '../../team/index.js';
 import { type PageContext } from '../page-context.js';
 import { FormOf, TextField } from '../parts.js';
 
-/** Asks for the address of a test email. */
-export function TestForm({ words, form }: PageContext): Html {
+/** Asks for the address of a test email: by default, the member's own. */
+export async function TestForm({ words, form, api, person }: PageContext): Promise<Html> {
   const { test } = words.broadcasts;
-  const to = { name: 'to', label: test.to, type: 'email', autocomplete: 'email', max: 254 } as const;
+  const own = await api.find(Team).emailOf(api.organizationId, person.organization.memberId);
+  const to = {
+    name: 'to',
+    label: test.to,
+    type: 'email',
+    autocomplete: 'email',
+    max: 254,
+    value: own ?? '',
+  } as const;
   return html`<div class="text">
     <p class="lead">${test.text}</p>
     ${FormOf(form, { fields: [TextField(form, to)], button: test.button })}

@@ -23,8 +23,20 @@ export async function showUnsaved(context: PageContext, fields: Record<string, u
   } catch (error) {
     const faults = faultsOf(words, error);
     if (!faults) throw error;
-    return mailPage(words, String(FaultsDocument(words, faults)), { isMeasured: true });
+    const message = isOnlyMissing(error)
+      ? html`<p style="margin:0">${words.broadcasts.live.nothing}</p>`
+      : html`<h1 style="margin:0 0 8px;font-size:17px">${words.faults.title}</h1>
+          ${faults.map((fault) => html`<p style="margin:0 0 8px">${fault}</p>`)}`;
+    return mailPage(words, String(DocumentOf(words, message)), { isMeasured: true });
   }
+}
+
+/** Whether the form is incomplete, and nothing in it is wrong. */
+function isOnlyMissing(error: unknown): boolean {
+  const { issues = [] } = error instanceof RpcError ? error.details : {};
+  return (
+    issues.length > 0 && issues.every(({ message }) => /^(is required|must not be empty)$/.test(message))
+  );
 }
 
 /** What prevents a preview, with the names of the fields; undefined if another page shows the error. */
@@ -35,7 +47,7 @@ export function faultsOf(words: DashboardWords, error: unknown): string[] | unde
 }
 
 /** Shown in the place of the email. The frame is white unless its document has a background. */
-function FaultsDocument(words: DashboardWords, faults: readonly string[]): Html {
+function DocumentOf(words: DashboardWords, message: Html): Html {
   return html`<!doctype html>
     <html lang="${words.locale}" style="background:Canvas;color-scheme:light dark">
       <head>
@@ -44,8 +56,7 @@ function FaultsDocument(words: DashboardWords, faults: readonly string[]): Html 
         <title></title>
       </head>
       <body style="margin:16px;font:17px/1.4 system-ui,sans-serif;overflow-wrap:anywhere">
-        <h1 style="margin:0 0 8px;font-size:17px">${words.faults.title}</h1>
-        ${faults.map((fault) => html`<p style="margin:0 0 8px">${fault}</p>`)}
+        ${message}
       </body>
     </html>`;
 }

@@ -259,7 +259,6 @@ async function WritingOf(
     CheckField(context.form, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
     picked('chosen', fields.addRecipients, fields.sendTo),
     excluding === null ? null : Folded(fields.exclusions, excluding, excludesSome),
-    // Open after an error, because the field with the error may be inside.
     Folded(
       fields.places,
       (['country', 'city'] as const).map((name) =>
@@ -273,7 +272,7 @@ async function WritingOf(
           offered: places[name],
         }),
       ),
-      Boolean(context.form.refusal ?? audience?.filter),
+      audience?.filter !== undefined,
     ),
   ];
   const { title, count } = words.broadcasts.audience;

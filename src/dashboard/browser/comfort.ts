@@ -174,12 +174,11 @@ for (const field of document.querySelectorAll<HTMLElement>('[data-copy]')) {
 for (const list of document.querySelectorAll<HTMLElement>('[data-inserts]')) {
   const field = list.closest('form')!.elements.namedItem(list.dataset.inserts!) as HTMLTextAreaElement;
   const bar = document.createElement('ul');
-  bar.className = 'actions';
+  bar.className = 'inserts';
   bar.ariaLabel = list.querySelector('summary')!.textContent;
   for (const snippet of list.querySelectorAll<HTMLElement>('[data-insert]')) {
     const button = document.createElement('button');
     button.type = 'button';
-    button.className = 'button plain';
     button.textContent = snippet.dataset.insert!;
     button.addEventListener('click', () => {
       const text = snippet.textContent;
@@ -198,6 +197,7 @@ for (const list of document.querySelectorAll<HTMLElement>('[data-inserts]')) {
     bar.append(item);
   }
   field.before(bar);
+  list.hidden = true;
 }
 
 // What is typed into a writing form is saved as a draft, until the form is saved. The browser keeps what the server does not have yet:

@@ -47,6 +47,8 @@ function begin(container: HTMLElement): void {
     role: 'listbox',
     ariaLabel: picker.label,
     hidden: true,
+    // Otherwise Tab would move the focus from the field to a list that scrolls, which would close it.
+    tabIndex: -1,
   });
   const chips = element('ul', { className: 'chips', ariaLabel: picker.label });
   const hint = element('p', { id: `${picker.id}-hint`, className: 'hint' }, picker.hint);

@@ -285,7 +285,7 @@ function preview(
       ${CharsetOf(context, id, plan)}
       ${leftOut.length > 0 ? html`<p>${imports.leftOut(new Intl.ListFormat(context.words.locale).format(leftOut))}</p>` : null}
       <div class="text">
-        ${FormOf(context.form, { fields: [...columns, ConsentField(context, plan.file)], button: imports.start(lines) })}
+        ${FormOf(context.form, { fields: [html`<div class="matching">${columns}</div>`, ConsentField(context, plan.file)], button: imports.start(lines) })}
       </div>`,
   });
 }

@@ -118,10 +118,10 @@ async function toContact(context: PageContext): Promise<{ href: string; text: st
 }
 
 function TextOf({ form, words }: PageContext, note?: NoteRecord): Html {
-  const { text: label, hint } = words.contacts.notes;
+  const { text, one, hint } = words.contacts.notes;
   return AreaField(form, {
     name: 'text',
-    label,
+    label: note ? one : text,
     hint,
     max: LONGEST_NOTE,
     ...(note ? { value: note.text } : {}),

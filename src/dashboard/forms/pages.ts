@@ -134,8 +134,7 @@ async function WritingOf(context: PageContext, record?: FormRecord): Promise<Htm
       value: record?.status ?? 'PUBLISHED',
       choices: STATUSES.map((value) => ({ value, text: forms.statuses[value] })),
     }),
-    // Open after an error, because the field with the error may be inside.
-    Folded(petitions.fields.more, more, form.refusal !== undefined),
+    Folded(petitions.fields.more, more),
   ];
   return TextForm(form, { fields, button: posts.save, of: record });
 }

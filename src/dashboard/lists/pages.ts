@@ -22,6 +22,9 @@ import { recordPages } from '../record-pages.js';
 import { TimeField, timeZoneOf, typedTime } from '../time-zone.js';
 import { type PageContext } from '../page-context.js';
 
+/** The page of a list or a tag shows this many contacts at a time, and links to all of them. */
+const MEMBERS = 10;
+
 type GroupRecord = {
   updatedAt: string;
   id: string;
@@ -189,7 +192,7 @@ export function pagesOfGroups({
       wordsOf(words);
     const listed = await listFrom<ContactRecord>(context, 'contact.list-contacts', {
       [idField]: id,
-      limit: 25,
+      limit: MEMBERS,
     });
     const mayChange = context.person.may(writes);
     return SectionOf(members, [
@@ -212,8 +215,8 @@ export function pagesOfGroups({
             caption: members,
             columns: [
               { name: words.nameOf },
-              { name: words.email },
-              ...(mayChange ? [{ name: remove }] : []),
+              { name: words.email, isObvious: true },
+              ...(mayChange ? [{ name: remove, isObvious: true }] : []),
             ],
             rows: listed.records.map((contact) => [
               html`<a href="${context.address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,

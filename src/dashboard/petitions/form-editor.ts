@@ -1,9 +1,9 @@
-import { html, type Html, trusted } from '#libs/pages';
+import { html, type Html } from '#libs/pages';
 import { localeIn } from '#locales';
 import { customFieldName, type NamedForm, newForm, STANDARD_FIELDS } from '../../petitions/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { type FormInput, type PageContext } from '../page-context.js';
-import { AreaField, CheckField, SelectField } from '../parts.js';
+import { AreaField, CheckField, Folded, SelectField } from '../parts.js';
 import { type PetitionRecord } from './petition.js';
 
 const inputOf = (field: string) => `ask-${field}`;
@@ -27,9 +27,7 @@ export async function FormEditorOf(
     })),
     ...(await customFieldsOf(context)).map(({ key, name }) => ({ name: customFieldName(key), label: name })),
   ].toSorted((one, other) => place(one.name) - place(other.name));
-  return html`<details${form.refusal ? trusted(' open') : null}>
-    <summary>${title}</summary>
-    <p class="hint">${hint}</p>
+  const content = html`<p class="hint">${hint}</p>
     ${known.map(({ name, label }) => {
       const stored = asked[place(name)];
       return SelectField(form, {
@@ -46,8 +44,8 @@ export async function FormEditorOf(
       ...{ name: 'form.consent.text', label: texts.text, value: consent.text, isOptional: true },
       hint: texts.hint(site.subscribe(texts.organization)),
     })}
-    ${CheckField(form, { name: 'consentRequired', label: texts.required, isTicked: consent.required })}
-  </details>`;
+    ${CheckField(form, { name: 'consentRequired', label: texts.required, isTicked: consent.required })}`;
+  return Folded(title, content);
 }
 
 /**

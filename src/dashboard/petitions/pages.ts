@@ -274,9 +274,8 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
       hint: posts.fields.contentHint,
       foreign: posts.fields.foreign,
     }),
-    // Open after an error, because the field with the error may be inside.
     await FormEditorOf(context, petition),
-    Folded(fields.more, more, context.form.refusal !== undefined),
+    Folded(fields.more, more),
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
   const facts = askedOf(context.words, {

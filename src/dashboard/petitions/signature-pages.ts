@@ -102,10 +102,15 @@ export const signaturePages: PageDefinition[] = [
         isObvious: true,
         isShown: ({ person }) => person.may('contact:read'),
       },
-      { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
+      {
+        name: ({ petitions }) => petitions.signers.said,
+        cell: CommentOf,
+        exported: ({ comment }) => comment,
+      },
       {
         name: ({ petitions }) => petitions.comments.on,
-        cell: CommentStateOf,
+        // Only in exports: the table shows it below the comment.
+        cell: () => null,
         exported: ({ commentState }) => commentState,
       },
       {
@@ -280,9 +285,13 @@ function nameOfSigner({ signer, status }: SignatureOfPetition, words: DashboardW
 }
 
 /** The status of a removed signature links to its invalidation, which can be restored. */
-function StateOf({ status, invalidationId }: SignatureOfPetition, { words, address }: PageContext): Html {
+/** The list has one status at a time, so only removed signatures have more to say: a link to their removal. */
+function StateOf(
+  { status, invalidationId }: SignatureOfPetition,
+  { words, address }: PageContext,
+): Html | null {
+  if (invalidationId === null) return null;
   const text = words.petitions.signers.statuses[status];
-  if (invalidationId === null) return BadgeOf(status, text);
   const path = `petitions/${address.params.petition!}/invalidations/${invalidationId}`;
   return html`<a href="${address.path(path)}">${text}</a>`;
 }
@@ -296,27 +305,28 @@ function RemoveLink(signature: SignatureOfPetition, { words, address }: PageCont
   return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, words))}">${signers.takeOut}</a>`;
 }
 
-/** Whether the page shows the comment, and buttons to change that. */
-function CommentStateOf(
-  { id, commentState }: SignatureOfPetition,
-  context: PageContext,
-): Html | string | null {
-  if (commentState === null) return null;
-  const text = context.words.petitions.comments.states[commentState];
-  if (!context.person.may('petition:write')) return text;
+/** The comment, whether the page shows it, and buttons to change that. */
+function CommentOf(signature: SignatureOfPetition, context: PageContext): Html | string | null {
+  const { comment, commentState } = signature;
+  if (commentState === null) return comment;
+  const state = html`<span class="small">${context.words.petitions.comments.states[commentState]}</span>`;
+  if (!context.person.may('petition:write')) return html`<p class="said">${comment}</p>${state}`;
   const reviews = { WAITING: ['show', 'hide'], SHOWN: ['hide'], HIDDEN: ['show'] } as const;
-  return html`${text} ${CommentForm(context, id, reviews[commentState])}`;
+  return html`<p class="said">${comment}</p>${state} ${CommentForm(context, signature.id, reviews[commentState], nameOfSigner(signature, context.words))}`;
 }
 
 function CommentForm(
   { words, address }: PageContext,
   signatureId: string,
   reviews: readonly ('show' | 'hide')[],
+  signer?: string,
 ): Html {
   const action = address.path(`petitions/${address.params.petition!}/signatures/${signatureId}/comment`);
+  const { comments } = words.petitions;
+  const named = (text: string) => (signer === undefined ? null : html` aria-label="${text}: ${signer}"`);
   const buttons = reviews.map(
     (review) =>
-      html`<button class="button plain" name="review" value="${review}">${words.petitions.comments[review]}</button> `,
+      html`<button class="button plain" name="review" value="${review}"${named(comments[review])}>${comments[review]}</button> `,
   );
   return html`<form method="post" action="${action}">
     ${onceOf()}<input type="hidden" name="commentState" value="${address.query('commentState') ?? ''}" />${buttons}
