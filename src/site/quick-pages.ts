@@ -17,12 +17,24 @@ export type SharedAnswer = {
 const CACHE_MS = 1_000;
 /** How long pages stay cached while the database is unavailable. Their content cannot change during that time. */
 const CACHE_WHILE_DOWN_MS = 10 * 60_000;
+/**
+ * How much longer the others get the previous page while one reader waits for the next one. On a busy machine that takes seconds, and
+ * creating the page for each of them would cost ten times as much as sending it.
+ */
+const RENEWAL_MS = 9_000;
 /** At this size, the cache is cleared. */
 const MAX_CACHED = 1_000;
 /** Readers served per turn of the event loop. They take about a millisecond. */
 const BATCH = 16;
 
-type Known = { headers: Readonly<Record<string, string>>; body: Buffer; name: string; until: number };
+type Known = {
+  headers: Readonly<Record<string, string>>;
+  body: Buffer;
+  name: string;
+  until: number;
+  /** Whether a reader already waits for the next one. */
+  isRenewed: boolean;
+};
 
 /**
  * Caches responses by address and sends them before anything else runs. A petition can have a hundred thousand readers on its biggest
@@ -45,7 +57,6 @@ export class QuickPages {
   /** @param name its name in metrics. */
   keep(url: string, name: string, { headers, body, madeAt, language, languages }: SharedAnswer): void {
     const until = madeAt + CACHE_MS;
-    if (until <= performance.now()) return;
     if (this.known.size >= MAX_CACHED) {
       this.known.clear();
       this.languages.clear();
@@ -53,7 +64,13 @@ export class QuickPages {
     if (languages) this.languages.set(url, languages);
     else this.languages.delete(url);
     const all = { ...answerHeaders, ...headers, 'Content-Length': String(body.length) };
-    this.known.set(languages ? `${url} ${language}` : url, { headers: all, body, name, until });
+    this.known.set(languages ? `${url} ${language}` : url, {
+      headers: all,
+      body,
+      name,
+      until,
+      isRenewed: false,
+    });
   }
 
   /** @returns whether it sent a response. */
@@ -64,12 +81,12 @@ export class QuickPages {
     const known = method === 'GET' ? this.known.get(key) : undefined;
     if (!known) return false;
     const now = performance.now();
-    if (
-      now >= known.until &&
-      (this.watch.problem === undefined || now >= known.until + CACHE_WHILE_DOWN_MS)
-    ) {
+    const longer = this.watch.problem !== undefined ? CACHE_WHILE_DOWN_MS : known.isRenewed ? RENEWAL_MS : 0;
+    if (now >= known.until + longer) {
+      known.isRenewed = true;
       // Keeps the page until it is replaced, in case the database becomes unavailable. Removes moved and deleted pages.
       response.once('close', () => {
+        known.isRenewed = false;
         if (response.statusCode > 200 && response.statusCode < 500) this.known.delete(key);
       });
       return false;
