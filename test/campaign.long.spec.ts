@@ -184,6 +184,46 @@ it(`${PEOPLE} people sign and sign up by a share link while an instance is kille
   expect([rows.length, missing.filter(({ status }) => status !== 'IN_DOUBT')]).toEqual([everyone, []]);
 });
 
+it(`${PEOPLE} people sign a second petition with one click, twice at once on two instances, while one is killed: each counts once`, async () => {
+  const { organizationId } = client;
+  await call(client, 'organization.update-organization', { postalAddress: '1 Quay' });
+  const { petition } = await publish();
+  const emails = Array.from({ length: PEOPLE }, (_, n) => `clicks-${n}@${petition.id}.example.org`);
+  await inParallel(PEOPLE, AT_A_TIME, async (n) => {
+    const person = { organizationId, email: emails[n], firstName: 'Ada', subscribed: true };
+    await call(client, 'contact.create-contact', person);
+  });
+  const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+    name: 'Sign',
+    content: '[Sign]({{ petition.signUrl }})',
+    audience: { all: true, excludePetitionIds: [petition.id] },
+  });
+  await call(client, 'broadcast.send-broadcast', { broadcastId });
+  const mailTo = (email: string) => mail.accepted.find(({ to }) => to === email);
+  await eventually(() => expect(emails.filter((email) => !mailTo(email))).toEqual([]), 180);
+
+  const killed = servers[0];
+  await inParallel(PEOPLE, AT_A_TIME, async (n) => {
+    if (n === PEOPLE / 2) killed.send('SIGKILL');
+    const link = linkIn(mailTo(emails[n]!)!, 'sign');
+    // Scanners open links, too.
+    expect((await visit(n, link)).text).toContain('Sign as Ada');
+    const pressed = await Promise.all([visit(n, link, {}), visit(n + 1, link, {})]);
+    expect(pressed.map(({ status }) => status)).toEqual([303, 303]);
+  });
+  expect((await killed.ended).signal).toBe('SIGKILL');
+  servers = [await start(), servers[1]];
+  for (const { origin } of servers) {
+    const there = client.at(origin);
+    await eventually(async () => {
+      const { body } = await there.get('petition.get-petition', { petitionId: petition.id });
+      expect(body.data).toMatchObject({ signatures: PEOPLE, pendingSignatures: 0 });
+    });
+  }
+  for (const type of ['PetitionSigned', 'ContactCreated'])
+    expect([type, await eventsOf(type)]).toEqual([type, PEOPLE]);
+});
+
 it(
   `${BOTS.toLocaleString('en')} bots sign and sign up among ${PEOPLE} people: no bot counts, and no one else is rejected`,
   async () => {

@@ -120,7 +120,8 @@ export function mailHtml(
   for (const link of shown.filter(({ name, attribs }) => name === 'a' && attribs.title === 'button'))
     makeButton(link, colour);
   for (const table of shown.filter(isTableOfData)) table.attribs.class = 'data';
-  const text = convert(serialized(children), TEXT);
+  // Newsletters have many elements that only take up space.
+  const text = convert(serialized(children), TEXT).replaceAll(/\n(?:[^\S\n]*\n){2,}/g, '\n\n');
   for (const table of shown.filter(({ name }) => name === 'table')) markWidth(table);
   const links = countLinks(elementsIn(children), merges, countedAt);
   return {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mailHtml } from './mail-html.js';
 
 const written = (html: string) =>
@@ -24,6 +24,13 @@ describe('newsletters written elsewhere', () => {
     expect(text).toContain('Join us <https://example.org/join?a=1&b=2>');
     expect(text.match(/May at the river/g)).toHaveLength(1);
   });
+
+  it.each(readdirSync('test/newsletters'))(
+    'has at most one empty line in a row in plain text: %s',
+    (name) => {
+      expect(newsletter(name.replace('.html', '')).text).not.toMatch(/\n\s*\n\s*\n/);
+    },
+  );
 
   it('keeps images within the page, and shows alternative texts and links in plain text', () => {
     const { html, text, look } = newsletter('02-image-links');
