@@ -380,6 +380,7 @@ describe('embedded', () => {
     expect((await owner.get(home)).text).toContain('>Demo organization</a>');
     expect((await demo.get('team.list-members')).body.data).toMatchObject([
       { email: 'you@example.org', role: 'OWNER' },
+      { email: 'colleague@example.org', role: 'EDITOR' },
     ]);
 
     server = last;

@@ -18,5 +18,7 @@ export { UnsavedPreviews } from './unsaved-previews.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';
 export { type LinkedSigner, SignLinks } from './sign-links.js';
 export { CreateBroadcast } from './create-broadcast.js';
+export { ListBroadcasts } from './list-broadcasts.js';
+export { PauseBroadcast } from './pause-broadcast.js';
 export { SendBroadcast } from './send-broadcast.js';
 export { FinishBroadcast } from './finish-broadcast.js';

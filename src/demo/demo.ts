@@ -5,7 +5,8 @@ import { createRequire } from 'node:module';
 import { newId } from '#libs/random';
 import { exclusively } from '#libs/database';
 import { type Input, type InputClass, OperationRunner, RpcError, systemInput } from '#libs/rpc';
-import { CreateBroadcast, SendBroadcast } from '../broadcasts/index.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CreateBroadcast, ListBroadcasts, PauseBroadcast, SendBroadcast } from '../broadcasts/index.js';
 import { CreateContact } from '../contacts/index.js';
 import { CreateField } from '../fields/index.js';
 import { UploadImage } from '../images/index.js';
@@ -23,7 +24,7 @@ import { CreatePost, PublishPost } from '../posts/index.js';
 import { CreateNote } from '../notes/index.js';
 import { CreateSegment } from '../segments/index.js';
 import { CreateTag, TagContacts } from '../tags/index.js';
-import { InvitationLinks, InviteMember } from '../team/index.js';
+import { AcceptInvitation, InvitationLinks, InviteMember, type Role } from '../team/index.js';
 import { CreateView } from '../views/index.js';
 
 const CONTACTS = [
@@ -64,6 +65,8 @@ the new basin has been built, but has never been switched on.
 We will hand over the signatures at the next public session of the council.`;
 
 const MOST_UPLOADS = 10;
+const CHECK_EVERY_MS = 100;
+const MOST_CHECKS = 600;
 /** The actor in the demo's events. */
 const ACTOR = 'first-start';
 
@@ -98,6 +101,7 @@ async function isUnfinished(source: DataSource): Promise<boolean> {
   const [log] = await source.query<{ unfinished: boolean }[]>(
     `SELECT metadata->'actor'->>'id' = $1 AND NOT EXISTS (
        SELECT FROM events later WHERE later.organization_id = first.organization_id AND later.type = 'MemberInvited'
+         AND later.data->>'role' = 'OWNER'
      ) AS unfinished FROM events first ORDER BY position LIMIT 1`,
     [ACTOR],
   );
@@ -130,12 +134,26 @@ export async function logFirstSteps(
   });
 }
 
+/** Waits until the emails of the demo are written: until then, log lines follow what the first start prints. */
+export async function demoIsSent(
+  app: INestApplicationContext,
+  { organizationId }: { organizationId: string },
+): Promise<void> {
+  const runner = app.get(OperationRunner);
+  const sending = systemInput(ListBroadcasts, organizationId, { status: 'SENDING' }, ACTOR);
+  for (let checks = 0; checks < MOST_CHECKS; checks += 1) {
+    const { data } = await runner.execute<{ data: unknown[] }>(sending);
+    if (data.length === 0) return;
+    await sleep(CHECK_EVERY_MS);
+  }
+}
+
 type Named = Input & { name: string };
+type Run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>) => Promise<Answer>;
 
 async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promise<Demo> {
   const organizationId = newId();
-  const run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>): Promise<Answer> =>
-    runner.execute(systemInput(type, organizationId, fields, ACTOR));
+  const run: Run = (type, fields) => runner.execute(systemInput(type, organizationId, fields, ACTOR));
 
   const { key } = await run<CreateOrganization, { key: string }>(CreateOrganization, {
     name: 'Demo organization',
@@ -248,6 +266,7 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
   });
   await run(PublishPost, { postId });
 
+  await pauseOne(run, petitionId);
   const { broadcastId } = await run<CreateBroadcast, { broadcastId: string }>(CreateBroadcast, {
     name: 'Thank you',
     subject: 'Thank you, {{ contact.firstName | default: "friend" }}',
@@ -268,20 +287,36 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
     operation: 'contact.list-contacts',
     parameters: { subscribed: 'true' },
   });
-  const { invitationId } = await run<InviteMember, { invitationId: string }>(InviteMember, {
-    email: 'you@example.org',
-    role: 'OWNER',
-  });
+  const invite = (email: string, role: Role) =>
+    run<InviteMember, { invitationId: string }>(InviteMember, { email, role });
+  await run(AcceptInvitation, await invite('colleague@example.org', 'EDITOR'));
+  // The last event: see isUnfinished.
+  const { invitationId } = await invite('you@example.org', 'OWNER');
   const { pathname: invitation } = new URL(links.urlOf({ organizationId, invitationId }));
   return { organizationId, key, petitionId, path: '/demo/petitions/save-the-river', invitation };
+}
+
+/** An email that was paused while it was being sent, to try to resume it. */
+async function pauseOne(run: Run, petitionId: string): Promise<void> {
+  const { broadcastId } = await run<CreateBroadcast, { broadcastId: string }>(CreateBroadcast, {
+    name: 'Ask your friends',
+    subject: 'Who else would sign?',
+    content: '*{{ petition.title }}* needs more voices. [Send the petition to a friend]({{ petition.url }}).',
+    audience: { petitionIds: [petitionId] },
+  });
+  await run(SendBroadcast, { broadcastId });
+  await run(PauseBroadcast, { broadcastId }).catch((error: unknown) => {
+    // A machine may have sent all messages by then.
+    if (!(error instanceof RpcError && error.details.reason === 'BROADCAST_NOT_SENDING')) throw error;
+  });
 }
 
 /** The text that the first start prints. It is the only place that shows the key. */
 export function welcome(origin: string, { organizationId, key, petitionId, path, invitation }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `
-  A demo organization has been created, with contacts, a list, a tag, an image, a post, a petition with signatures and two broadcasts.
-  One broadcast is a draft. The other was written to files in DATA_DIR/mail, because MAIL_URL is not set.
+  A demo organization has been created, with contacts, a list, a tag, an image, a post, a petition with signatures and three broadcasts.
+  One broadcast is a draft and one is paused. The third was written to files in DATA_DIR/mail, because MAIL_URL is not set.
   The API key is only shown once:
 
     organization   ${organizationId}

@@ -1,1 +1,1 @@
-export { createDemo, logFirstSteps, welcome } from './demo.js';
+export { createDemo, demoIsSent, logFirstSteps, welcome } from './demo.js';

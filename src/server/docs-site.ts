@@ -176,6 +176,20 @@ function sourcesOf(calls: ReadonlyMap<string, Call>): Record<string, string> {
   };
 }
 
+/** The operation that creates what the field of an example identifies: `webhook.create-webhook` for `webhookId`. */
+function creatorsOf(calls: ReadonlyMap<string, Call>): Record<string, string> {
+  const creators = [...calls.keys()].flatMap((name) => {
+    const [, record] = /\.(?:create|upload|invite)-(.+)$/.exec(name) ?? [];
+    return record === undefined ? [] : [[`${camelCase(record)}Id`, name] as const];
+  });
+  return {
+    ...Object.fromEntries(creators),
+    updateId: 'contact.update-contacts',
+    offlineCountId: 'petition.record-offline-signatures',
+    invalidationId: 'petition.invalidate-signatures',
+  };
+}
+
 const camelCase = (words: string) => words.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 function tryOf({ name, request }: Call, calls: ReadonlyMap<string, Call>): Html {
@@ -187,7 +201,7 @@ function tryOf({ name, request }: Call, calls: ReadonlyMap<string, Call>): Html 
   const isFile = type !== undefined && body?.raw === undefined;
   const file = body?.file?.content;
   return html`<section class="try sheet" hidden aria-labelledby="try" data-name="${name}" data-method="${method}"
-    data-type="${type}" data-sources="${JSON.stringify(sourcesOf(calls))}">
+    data-type="${type}" data-sources="${JSON.stringify(sourcesOf(calls))}" data-creators="${JSON.stringify(creatorsOf(calls))}">
     <h2 id="try">Try it</h2>
     <form>
       <div class="field">

@@ -10,7 +10,7 @@ import { isTerminal } from '#libs/terminal';
 import { currentTracer } from '#libs/tracing';
 import { type Config, ConfigError, loadConfig } from '../config/index.js';
 import { environmentOfLibraries, processNumber } from '../environment/index.js';
-import { createDemo, logFirstSteps, welcome } from '../demo/index.js';
+import { createDemo, demoIsSent, logFirstSteps, welcome } from '../demo/index.js';
 import { startMetrics } from './metrics.js';
 import { BackgroundWorkers } from './workers.js';
 import { Readiness } from './health.controller.js';
@@ -216,7 +216,10 @@ async function greet(
   const isForTrying = runtime.embedded && config.mailUrl === undefined;
   const demo = isForTrying ? await createDemo(app, runtime) : undefined;
   // The demo's emails are logged and would push the key off the screen.
-  if (demo && isTerminal) await standardOutput.quiet(QUIET_MS, MAX_QUIET_WAIT_MS);
+  if (demo && isTerminal) {
+    await demoIsSent(app, demo);
+    await standardOutput.quiet(QUIET_MS, MAX_QUIET_WAIT_MS);
+  }
   if (demo) return void standardOutput.write(welcome(origin, demo));
   if (runtime.embedded)
     standardOutput.write(

@@ -26,7 +26,7 @@
   }
   const section = document.querySelector<HTMLElement>('.try');
   if (section) {
-    const { name, method, type, sources } = section.dataset as Record<string, string>;
+    const { name, method, type, sources, creators } = section.dataset as Record<string, string>;
     const [form, status] = [section.querySelector('form')!, section.querySelector('[role=status]')!];
     const key = form.querySelector<HTMLInputElement>('#key')!;
     const fields = form.querySelector<HTMLTextAreaElement>('#fields')!;
@@ -36,6 +36,7 @@
     /** The example with the ids that were found. */
     let shown = example;
     const lists = JSON.parse(sources!) as Record<string, string>;
+    const creating = JSON.parse(creators!) as Record<string, string>;
     /** Records that are listed by another one. */
     const OF: Record<string, string> = { signatureId: 'petitionId', noteId: 'contactId' };
     /** Every page about notes is about the oldest contact, so that each finds what another one created. */
@@ -59,7 +60,9 @@
       // Revoking the key of this page would end every further try.
       const isOwnKey = ({ prefix }: Record<string, string>) =>
         isLast && key.value.trim().startsWith(prefix ?? ' ');
-      const records = all.filter((one) => !isOwnKey(one));
+      // The last owner cannot be removed.
+      const isOwner = ({ role }: Record<string, string>) => field === 'memberId' && role === 'OWNER';
+      const records = all.filter((one) => !isOwnKey(one) && !isOwner(one));
       const record = field === 'otherId' ? records.at(-2) : records.at(isLast ? 0 : -1);
       return record?.id ?? record?.[field];
     };
@@ -104,6 +107,12 @@
           'An id is missing',
           `Your organization has no record for: ${missing.join(', ')}. Create one, or enter an id.`,
         );
+        for (const creator of missing.flatMap((field) => creating[field] ?? [])) {
+          const link = document.createElement('a');
+          link.href = `/docs/${creator}`;
+          link.textContent = creator;
+          status.append(link, ' ');
+        }
         return;
       }
       const input = JSON.parse(fields.value || '{}') as Record<string, unknown>;
