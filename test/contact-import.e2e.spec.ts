@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
@@ -278,11 +279,17 @@ describe('import-contacts', () => {
   it.each([
     ['JSON', { type: 'application/json' }],
     ['another charset', { type: `${CSV}; charset=latin1` }],
-    ['a compressed body', { headers: { 'Content-Encoding': 'gzip' } }],
+    ['an unknown compression', { headers: { 'Content-Encoding': 'br' } }],
   ])('returns 415 for %s', async (_, options) => {
     const { status, body } = await send(lines({ email: 'ada@example.org' }), options);
     expect([status, body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
     expect(body.error.message).toContain('application/x-ndjson or text/csv');
+  });
+
+  it('accepts a body that is compressed with gzip', async () => {
+    const body = new Uint8Array(gzipSync('email\nzipped@example.org\n'));
+    const answer = await send(body, { type: CSV, headers: { 'Content-Encoding': 'gzip' } });
+    expect([answer.status, answer.body.data.created]).toEqual([200, 1]);
   });
 
   it('returns 401 without a key, 403 without the scope or for another organization, and 404 for an unknown list', async () => {

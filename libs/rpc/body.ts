@@ -138,7 +138,7 @@ const ALWAYS_EXPANDED = 1024 * 1024;
 /**
  * Returns a body to be read as it arrives. An unread rest does not affect the response.
  *
- * @param accepted `largestBody` limits the bytes of the request.
+ * @param accepted a body without `largestBody` may be compressed with gzip.
  * @throws RpcError BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE or PAYLOAD_TOO_LARGE, even while reading. Reading can
  *   also throw ClientGone.
  */
@@ -147,9 +147,10 @@ export function streamBody(
   {
     bodyTypes: types,
     largestBody: largest = Infinity,
-    acceptsGzip = false,
-  }: { bodyTypes: readonly string[]; largestBody?: number; acceptsGzip?: boolean },
+  }: { bodyTypes: readonly string[]; largestBody?: number },
 ): StreamedBody {
+  // Images, whose size is limited, are compressed already.
+  const acceptsGzip = largest === Infinity;
   const wanted = types.join(' or ');
   if (!hasBody(request)) {
     throw new RpcError('BAD_REQUEST', `The request has no body: send ${wanted}.`, {

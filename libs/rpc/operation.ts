@@ -33,8 +33,6 @@ export type OperationDefinition = {
   exactlyOne?: readonly string[];
   /** The media types of a streamed body. The fields are then in the query. */
   bodyTypes?: readonly string[];
-  /** Whether the streamed body may be compressed with gzip. */
-  acceptsGzip?: boolean;
   /** The largest streamed body in bytes. Default: any size. */
   largestBody?: number;
   /** The media types of a streamed response, which has no envelope. `answers` is then the schema of a record. */

@@ -25,7 +25,6 @@ import { petitions, signedWith } from './petitions.js';
   answers: recordSchema({ importId: { type: 'string' } }),
   reasons: ['PETITION_NOT_PUBLISHED'],
   bodyTypes: IMPORTED_TYPES,
-  acceptsGzip: true,
   fieldScopes: { listId: 'list:write' },
 })
 export class ImportSignatures extends ImportedFile {

@@ -19,7 +19,6 @@ import { IMPORTED_TYPES, ImportedFile, StartImport } from './start-import.js';
     '20 imports that have not ended.',
   answers: recordSchema({ importId: { type: 'string' } }),
   bodyTypes: IMPORTED_TYPES,
-  acceptsGzip: true,
   fieldScopes: { listId: 'list:write' },
 })
 export class CreateImport extends ImportedFile {
