@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Browser, type Window } from './browser.js';
-import { createDemo, welcome } from '../src/demo/index.js';
+import { createDemo, demoIsSent, welcome } from '../src/demo/index.js';
 import { Api } from './harness.js';
 import { isLong, someOf } from './length.js';
 import { eventually } from './processes.js';
@@ -33,6 +33,7 @@ beforeAll(async () => {
   api.startWorkers();
   const { app, runtime } = api.instances[0]!;
   const demo = await createDemo(app, runtime);
+  await demoIsSent(app, demo!);
   printed = /documentation +(\S+)/.exec(welcome(api.origin, demo!))![1]!;
 });
 afterAll(async () => {

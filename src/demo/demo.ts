@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs';
 import { createRequire } from 'node:module';
 import { newId } from '#libs/random';
 import { exclusively } from '#libs/database';
-import { type Input, type InputClass, OperationRunner, RpcError, systemInput } from '#libs/rpc';
+import { type Input, type InputClass, OperationRunner, type Page, RpcError, systemInput } from '#libs/rpc';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBroadcast, ListBroadcasts, PauseBroadcast, SendBroadcast } from '../broadcasts/index.js';
 import { CreateContact } from '../contacts/index.js';
@@ -140,10 +140,15 @@ export async function demoIsSent(
   { organizationId }: { organizationId: string },
 ): Promise<void> {
   const runner = app.get(OperationRunner);
-  const sending = systemInput(ListBroadcasts, organizationId, { status: 'SENDING' }, ACTOR);
+  const sending = systemInput(
+    ListBroadcasts,
+    organizationId,
+    { status: 'SENDING', sort: 'createdAt', limit: 1 },
+    ACTOR,
+  );
   for (let checks = 0; checks < MOST_CHECKS; checks += 1) {
-    const { data } = await runner.execute<{ data: unknown[] }>(sending);
-    if (data.length === 0) return;
+    const { records } = await runner.execute<Page<unknown>>(sending);
+    if (records.length === 0) return;
     await sleep(CHECK_EVERY_MS);
   }
 }
