@@ -515,6 +515,7 @@ describe('embedded', () => {
   // In reading order, because each page uses records of the previous ones.
   const PASTED = [
     'README.md',
+    'docs/tutorials/quickstart.md',
     'docs/tutorials/first-petition.md',
     'docs/tutorials/first-email.md',
     'docs/tutorials/moving.md',
