@@ -33,7 +33,26 @@ export function eventSchemas(withheld) {
     // Once the person was erased.
     schema.properties.personal = orNull(personal);
   }
+  for (const schema of schemas.values()) addFormats(schema);
   return schemas;
+}
+
+/** Ids that are not ours. */
+const OTHER_IDS = /^(public|message|external)Ids?$/;
+
+/** Adds the formats of ids and times, which their names tell. */
+function addFormats({ properties = {}, patternProperties = {}, items, anyOf: alternatives = [] }) {
+  for (const [name, schema] of Object.entries({ ...properties, ...patternProperties })) {
+    const isId = /Ids?(\$|$)/.test(name) && !OTHER_IDS.test(name);
+    const value = schema.items ?? schema;
+    if (!value.enum && [value.type].flat().includes('string')) {
+      if (isId) value.format = 'uuid';
+      else if (/At$/.test(name)) value.format = 'date-time';
+    }
+    addFormats(schema);
+  }
+  if (items) addFormats(items);
+  for (const one of alternatives) addFormats(one);
 }
 
 function hide(names, schema) {
