@@ -1,9 +1,16 @@
 type Schema = any;
 
+const known = new WeakMap<object, Schema>();
+
 /** A schema of the OpenAPI document with its references resolved, also those that it extends. */
 export function resolved(document: any, schema: Schema): Schema {
+  if (!schema.$ref && !schema.allOf) return schema;
+  if (!known.has(schema)) known.set(schema, resolve(document, schema));
+  return known.get(schema);
+}
+
+function resolve(document: any, schema: Schema): Schema {
   if (schema.$ref) return resolved(document, document.components.schemas[schema.$ref.split('/').at(-1)]);
-  if (!schema.allOf) return schema;
   const parts: Schema[] = [...schema.allOf.map((part: Schema) => resolved(document, part)), schema];
   const { allOf: _, ...own } = schema;
   return {
@@ -14,6 +21,11 @@ export function resolved(document: any, schema: Schema): Schema {
     required: parts.flatMap(({ required = [] }) => required),
   };
 }
+
+const FORMATS: Record<string, RegExp> = {
+  uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/,
+  'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/,
+};
 
 /**
  * Where a value differs from a schema, with the reason. Objects with fields must have no others.
@@ -30,7 +42,10 @@ export function mismatches(given: Schema, value: unknown, path = 'data', documen
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
   if (types.length > 0 && !types.includes(type)) return [`${path} is ${type}`];
   if (schema.enum && !schema.enum.includes(value)) return [`${path} is ${String(value)}`];
-  if (Array.isArray(value)) return value.flatMap((one, n) => compare(schema.items, one, `${path}[${n}]`));
+  if (typeof value === 'string' && FORMATS[schema.format]?.test(value) === false)
+    return [`${path} is no ${schema.format}`];
+  if (Array.isArray(value))
+    return value.flatMap((one, n) => compare(schema.items ?? {}, one, `${path}[${n}]`));
   if (typeof value !== 'object' || value === null || !schema.properties) return [];
   const patterns = Object.entries<Schema>(schema.patternProperties ?? {});
   return [
