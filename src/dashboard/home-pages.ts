@@ -1,5 +1,6 @@
 import { html, type Html, trusted } from '#libs/pages';
 import { type Counted, DailyCounts } from '../history/index.js';
+import { RecentSignatures } from '../petitions/index.js';
 import { type BroadcastRecord, type Recipients } from './broadcasts/broadcast.js';
 import { BarsOf, Figure } from './charts.js';
 import { type ContactRecord, nameOf } from './contacts/contact.js';
@@ -86,33 +87,40 @@ async function PetitionsOf(context: PageContext, petitions: readonly PetitionRec
   ]);
 }
 
-/** Drafts, problems of the last emails, and webhooks that no longer deliver. */
+/** Drafts, suspicious signatures, problems of the last emails, and webhooks that no longer deliver. */
 async function AttentionOf(context: PageContext): Promise<Html | null> {
-  const { words, address } = context;
+  const { words, address, api, person } = context;
   const { attention } = words.home;
-  const [petitions, drafts, sent, webhooks] = await Promise.all([
+  const [petitions, drafts, sent, webhooks, suspicious] = await Promise.all([
     listOf<PetitionRecord>(context, 'petition', { status: 'DRAFT' }),
     listOf<BroadcastRecord>(context, 'broadcast', { status: 'DRAFT' }),
     listOf<BroadcastRecord>(context, 'broadcast', { status: 'SENT' }),
     listOf<{ id: string; url: string; status: string }>(context, 'webhook', { limit: 100 }),
+    person.may('petition:read') ? api.find(RecentSignatures).suspiciousLately(api.organizationId) : [],
   ]);
   const item = (to: string, name: string, text: string) =>
     html`<li><a href="${address.path(to)}">${name}</a><p class="small">${text}</p></li>`;
   const missed = ({ failed, inDoubt }: Recipients) => (failed ?? 0) + (inDoubt ?? 0);
-  const items: Html[] = [
-    ...webhooks
+  const kinds: Html[][] = [
+    webhooks
       .filter(({ status }) => status === 'DISABLED' || status === 'FAILING')
       .map(({ id, url, status }) =>
         item(`webhooks/${id}`, url, status === 'FAILING' ? attention.failing : attention.webhook),
       ),
-    ...sent.flatMap(({ id, name, recipients }) =>
+    sent.flatMap(({ id, name, recipients }) =>
       recipients && missed(recipients) > 0
         ? item(`broadcasts/${id}`, name, attention.missed(numberIn(words, missed(recipients))))
         : [],
     ),
-    ...petitions.map(({ id, title }) => item(`petitions/${id}`, title, attention.petition)),
-    ...drafts.map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),
+    suspicious.map(({ petitionId, title, signatures }) =>
+      item(`petitions/${petitionId}/signatures?suspicious=true`, title, attention.suspicious(signatures)),
+    ),
+    petitions.map(({ id, title }) => item(`petitions/${id}`, title, attention.petition)),
+    drafts.map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),
   ];
+  // The first of each kind first, so that many of one kind do not hide the others.
+  const most = Math.max(...kinds.map(({ length }) => length));
+  const items = Array.from({ length: most }, (_, n) => kinds.flatMap((kind) => kind[n] ?? [])).flat();
   if (items.length === 0) return null;
   const rowsOf = (some: readonly Html[]) => html`<ul class="past">${some}</ul>`;
   const others = items.slice(LIMIT);

@@ -91,15 +91,16 @@ export const contacts: typeof en = {
   },
   grouping: {
     title: (name) => `Tags und Listen von ${name} ändern`,
-    titleOfMany: (n) => `Tags und Listen von ${counted('de-DE', n, 'Kontakt', 'Kontakten')} ändern`,
-    choose: 'Tags und Listen',
+    titleOfMany: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} ändern`,
+    choose: 'Sammelaktionen',
     one: (name) => `${name} auswählen`,
     page: 'Diese Seite auswählen',
     elsewhere: 'Auf anderen Seiten ausgewählt: {n}',
     chosen: 'Ausgewählte ändern',
     all: 'Alle ändern',
     found: 'Alle Suchergebnisse ändern',
-    none: 'Es sind keine Kontakte ausgewählt. Gehen Sie zurück zur Liste und wählen Sie die Kontakte aus, die Sie ändern möchten.',
+    noneTitle: 'Keine Kontakte ausgewählt',
+    none: 'Gehen Sie zurück zur Liste und wählen Sie die Kontakte aus, die Sie ändern möchten.',
     tags: 'Tags hinzufügen',
     tagsHint: 'Mehrere durch Kommas trennen. Fehlende Tags werden angelegt.',
     removeTags: 'Tags entfernen',
@@ -112,13 +113,22 @@ export const contacts: typeof en = {
       text: 'Hinzugefügte Tags und Listen werden entfernt, entfernte wieder hinzugefügt. Kontakte, bei denen sie inzwischen erneut geändert wurden, bleiben unverändert.',
       button: 'Änderung rückgängig machen',
     },
-    unsubscribing: {
-      open: 'Diese Kontakte abmelden',
+    unsubscribe: {
+      open: 'Abmelden',
       title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} von E‑Mails abmelden?`,
       text: 'Sie erhalten dann keine E‑Mails mehr von Ihnen. Das lässt sich nicht für alle gemeinsam rückgängig machen.',
       button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} abmelden`,
       tooMany: (most) =>
         `Sie können höchstens ${most} Kontakte auf einmal abmelden. Gehen Sie zurück zur Liste und grenzen Sie die Suche ein.`,
+    },
+    export: 'Exportieren',
+    erase: {
+      open: 'Endgültig löschen',
+      title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} endgültig löschen?`,
+      text: 'Namen, Adressen und alle weiteren personenbezogenen Daten werden vernichtet, auch im Verlauf und in dessen Kopien. Die Unterschriften zählen ohne Namen weiter. Das lässt sich nicht rückgängig machen.',
+      button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} endgültig löschen`,
+      tooMany: (most) =>
+        `Sie können höchstens ${most} Kontakte auf einmal endgültig löschen. Gehen Sie zurück zur Liste und grenzen Sie die Suche ein.`,
     },
     updating: 'Änderung von Kontakten',
     goingText: 'Sie können diese Seite verlassen. Die Änderung läuft im Hintergrund weiter.',
@@ -275,7 +285,7 @@ export const contacts: typeof en = {
         ].join(' '),
       textOfMany: (created) =>
         `Die ${counted('de-DE', created, 'Kontakt', 'Kontakte')}, die dieser Import angelegt hat, werden gelöscht. Ausgenommen sind Kontakte, die seitdem geändert wurden. ${UNDO_TEXT}`,
-      button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} löschen`,
+      button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} endgültig löschen`,
       states: {
         QUEUED: 'Rückgängigmachen wartet',
         RUNNING: 'Import wird rückgängig gemacht',
@@ -302,5 +312,6 @@ export const contacts: typeof en = {
     grouped: 'Tags und Listen gespeichert.',
     ungrouped: 'Änderung der Tags und Listen rückgängig gemacht.',
     unsubscribed: 'Kontakte abgemeldet.',
+    erasedMany: 'Kontakte endgültig gelöscht.',
   },
 };
