@@ -285,13 +285,13 @@ describe('choosing contacts in the list', () => {
           return body.data.subscribed;
         }),
       );
-    const { unsubscribing } = en.contacts.grouping;
+    const { unsubscribe, erase } = en.contacts.grouping;
     const group = await shown('contacts/group?city=Turin&all=true');
     const [, href] = /href="([^"]+\/unsubscribe\?[^"]+)"/.exec(group)!;
     const path = href!.replaceAll('&amp;', '&');
     for (const words of [en, de])
       expect((await speaking(words).get(path)).text).toContain(
-        words.contacts.grouping.unsubscribing.title(2),
+        words.contacts.grouping.unsubscribe.title(2),
       );
     expect(await subscribed()).toEqual([true, true, true]);
     const done = await editor.post(path, {});
@@ -301,7 +301,44 @@ describe('choosing contacts in the list', () => {
     await editor.post(at(`contacts/group/unsubscribe?contact=${ids[2]}`), {});
     expect(await subscribed()).toEqual([false, false, false]);
     // The page of one contact has its own form for this.
-    expect(await shown(`contacts/group?contact=${ids[2]}`)).not.toContain(unsubscribing.open);
+    expect(await shown(`contacts/group?contact=${ids[2]}`)).not.toContain(unsubscribe.open);
+    expect(await shown(`contacts/group?contact=${ids[2]}`)).not.toContain(erase.open);
+  });
+
+  it('exports and erases those that are chosen, after naming their number', async () => {
+    const ids = [
+      await person('ada@example.org', { city: 'Turin' }),
+      await person('adam@example.org', { city: 'Turin' }),
+      await person('eve@example.org', { city: 'Milan' }),
+    ];
+    const known = async () =>
+      (await client.get('contact.list-contacts', {})).body.data.map(({ email }: { email: string }) => email);
+    const hrefTo = async (page: string, query: string) => {
+      const group = await shown(`contacts/group?${query}`);
+      return new RegExp(`href="([^"]+/${page}\\?[^"]+)"`).exec(group)![1]!.replaceAll('&amp;', '&');
+    };
+    const ticked = `city=Turin&contact=${ids[0]}&contact=${ids[2]}`;
+    for (const [query, emails] of [
+      [ticked, ['ada@example.org', 'eve@example.org']],
+      ['city=Turin&all=true', ['ada@example.org', 'adam@example.org']],
+    ] as const) {
+      const file = (await editor.get(await hrefTo('export', query))).text;
+      expect([query, file.match(/[a-z]+@example\.org/g)]).toEqual([query, emails]);
+    }
+
+    const path = await hrefTo('erase', 'city=Turin&all=true');
+    for (const words of [en, de])
+      expect((await speaking(words).get(path)).text).toContain(words.contacts.grouping.erase.title(2));
+    // Someone else matches the filters by now.
+    const late = await person('late@example.org', { city: 'Turin' });
+    expect((await editor.post(path, { contacts: '2' })).location).toBe(path);
+    expect(await known()).toHaveLength(4);
+    const done = await editor.post(path, { contacts: '3' });
+    expect(done.location).toBe(`${at('contacts?city=Turin')}&done=contacts.erasedMany`);
+    expect((await editor.get(done.location!)).text).toContain(en.contacts.done.erasedMany);
+    expect(await known()).toEqual(['eve@example.org']);
+    await editor.post(at(`contacts/group/erase?contact=${ids[2]}&contact=${late}`), {});
+    expect(await known()).toEqual([]);
   });
 
   it('rejects an empty form, and contacts of another organization', async () => {

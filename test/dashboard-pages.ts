@@ -74,6 +74,7 @@ export const TABLE: Record<string, PageEntry> = {
   },
   // The same.
   'contacts/group/unsubscribe': { see: EDITORS, act: EDITORS, isTrial: true, acted: 422 },
+  'contacts/group/erase': { see: EDITORS, act: EDITORS, isTrial: true, acted: 422 },
   // Without parameters, it undoes no update.
   'contacts/group/undo': { see: EDITORS, act: EDITORS, isTrial: true, acted: 422 },
   'contacts/duplicates': { see: EDITORS },

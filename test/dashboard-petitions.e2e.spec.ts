@@ -111,6 +111,30 @@ describe('the home page', () => {
     expect(said(text)).toContain('Draft email. It has not been sent.');
     expect(said(text)).toContain('Deliveries to this webhook fail and are retried.');
   });
+
+  it('counts suspicious signatures, and leads to them', async () => {
+    // The count is cached for each organization.
+    const other = await api.organization();
+    const manager = await signedIn(api, other, 'OWNER', 'manager@example.org');
+    const { petitionId } = await call(other, 'petition.create-petition', { name: 'Suspected' });
+    await call(other, 'petition.publish-petition', { petitionId });
+    const { store } = api.instances[0]!.runtime;
+    await appendSignatures(store, other.organizationId, petitionId, 2, { suspicion: ['HONEYPOT'] });
+    await appendSignatures(store, other.organizationId, petitionId, 1);
+    const home = `/dashboard/${other.organizationId}`;
+    await eventually(async () =>
+      expect((await manager.get(`${home}/petitions/${petitionId}`)).text).toContain('3'),
+    );
+    const { text } = await manager.get(home);
+    expect(said(text)).toContain('2 suspicious signatures in the last 7 days. Review them.');
+    const path = `${home}/petitions/${petitionId}/signatures?suspicious=`;
+    expect(text).toContain(`href="${path}true"`);
+    for (const [suspicious, rows] of [
+      ['true', 2],
+      ['false', 1],
+    ] as const)
+      expect(tableIn((await manager.get(path + suspicious)).text)).toHaveLength(rows + 1);
+  });
 });
 
 it('proposes the next goal once 80 % is reached, and no longer if it is raised automatically', async () => {

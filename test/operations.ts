@@ -439,6 +439,15 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ],
     reasons: { MERGED: (own) => asMerged(own, 'contact.delete-contact') },
   },
+  'contact.delete-contacts': {
+    scope: 'contact:write',
+    ask: async (own) => ({
+      contactIds: [(await own.a('contact')).contactId, (await signed(own)).contactId],
+    }),
+    reasons: {
+      MERGED: async (own) => own.send('contact.delete-contacts', { contactIds: [await merged(own)] }),
+    },
+  },
   'contact.merge-contacts': {
     scope: 'contact:write',
     ask: async (own) => ({
@@ -627,6 +636,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     otherAsks: [
       async (own) => ({ ...(await own.the('petition')), status: 'INVALIDATED' }),
       async (own) => ({ ...(await own.the('petition')), commentState: 'WAITING' }),
+      async (own) => ({ ...(await own.the('petition')), suspicious: true }),
       async (own) => ({ contactId: (await signed(own)).contactId }),
       async (own) => ({ ...(await own.the('petition')), ...now() }),
     ],

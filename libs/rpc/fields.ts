@@ -391,7 +391,10 @@ const SEPARATOR = 2;
 
 type JsonMembers = { [name: string]: unknown };
 
-/** A list of `min` (default: 1) to `max` ids. A field that replaces a stored list needs 0. Otherwise, no one could empty it. */
+/**
+ * A list of `min` (default: 1) to `max` ids. In a query, one text with commas. A field that replaces a stored list needs 0.
+ * Otherwise, no one could empty it.
+ */
 export function Ids(options: FieldOptions & { min?: 0; max: number }): PropertyDecorator {
   const { min = 1, max } = options;
   return field(
@@ -410,7 +413,10 @@ export function Ids(options: FieldOptions & { min?: 0; max: number }): PropertyD
         ? undefined
         : 'must contain only IDs, and no empty text';
     },
-    (value) => (Array.isArray(value) ? value.map(trim(false)) : value),
+    (value, source) => {
+      const list: unknown = source === 'query' && typeof value === 'string' ? value.split(',') : value;
+      return Array.isArray(list) ? list.map(trim(false)) : list;
+    },
   );
 }
 

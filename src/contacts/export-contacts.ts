@@ -1,9 +1,9 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
-import { type Condition, findRows, type RowPage } from '#libs/projections';
+import { compare, type Condition, findRows, type RowPage } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { writeCsv, writeNdjson } from '#libs/records';
-import { OneOf, Operation, StreamedAnswer } from '#libs/rpc';
+import { Ids, isId, OneOf, Operation, StreamedAnswer } from '#libs/rpc';
 import { CustomFields, type CustomValue } from '../fields/index.js';
 import { writeNames } from './import/name-cells.js';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './filters/contact-filters.js';
@@ -31,6 +31,9 @@ const CSV_COLUMNS = CONTACT_COLUMNS.filter((column) => column !== 'customFields'
   fieldScopes: FILTER_SCOPES,
 })
 export class ExportContacts extends ContactFilters {
+  @Ids({ max: 1_000, optional: true, namesRecord: false, description: 'Only these contacts.' })
+  contactIds?: string[];
+
   @OneOf(Object.keys(FORMATS), { default: 'ndjson' })
   format!: keyof typeof FORMATS;
 
@@ -48,7 +51,10 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
   ) {}
 
   async execute(query: ExportContacts): Promise<StreamedAnswer> {
-    const conditions = await contactConditions(query, this.resources);
+    const conditions = [
+      compare('id = ANY (?::uuid[])', query.contactIds?.filter(isId)),
+      ...(await contactConditions(query, this.resources)),
+    ];
     return new StreamedAnswer(
       FORMATS[query.format],
       `contacts.${query.format}`,

@@ -5,6 +5,7 @@ export * from './list-contacts.js';
 export * from './update-contact.js';
 export * from './consent/list-consents.js';
 export * from './erasure/delete-contact.js';
+export * from './erasure/delete-contacts.js';
 export * from './import/import-contacts.js';
 export * from './merge/merge-contacts.js';
 export * from './duplicates/list-duplicates.js';

@@ -1,5 +1,6 @@
 import { html, type Html, trusted } from '#libs/pages';
 import { type Counted, DailyCounts } from '../history/index.js';
+import { RecentSignatures } from '../petitions/index.js';
 import { type BroadcastRecord, type Recipients } from './broadcasts/broadcast.js';
 import { BarsOf, Figure } from './charts.js';
 import { type ContactRecord, nameOf } from './contacts/contact.js';
@@ -86,15 +87,16 @@ async function PetitionsOf(context: PageContext, petitions: readonly PetitionRec
   ]);
 }
 
-/** Drafts, problems of the last emails, and webhooks that no longer deliver. */
+/** Drafts, suspicious signatures, problems of the last emails, and webhooks that no longer deliver. */
 async function AttentionOf(context: PageContext): Promise<Html | null> {
-  const { words, address } = context;
+  const { words, address, api, person } = context;
   const { attention } = words.home;
-  const [petitions, drafts, sent, webhooks] = await Promise.all([
+  const [petitions, drafts, sent, webhooks, suspicious] = await Promise.all([
     listOf<PetitionRecord>(context, 'petition', { status: 'DRAFT' }),
     listOf<BroadcastRecord>(context, 'broadcast', { status: 'DRAFT' }),
     listOf<BroadcastRecord>(context, 'broadcast', { status: 'SENT' }),
     listOf<{ id: string; url: string; status: string }>(context, 'webhook', { limit: 100 }),
+    person.may('petition:read') ? api.find(RecentSignatures).suspiciousLately(api.organizationId) : [],
   ]);
   const item = (to: string, name: string, text: string) =>
     html`<li><a href="${address.path(to)}">${name}</a><p class="small">${text}</p></li>`;
@@ -109,6 +111,9 @@ async function AttentionOf(context: PageContext): Promise<Html | null> {
       recipients && missed(recipients) > 0
         ? item(`broadcasts/${id}`, name, attention.missed(numberIn(words, missed(recipients))))
         : [],
+    ),
+    ...suspicious.map(({ petitionId, title, signatures }) =>
+      item(`petitions/${petitionId}/signatures?suspicious=true`, title, attention.suspicious(signatures)),
     ),
     ...petitions.map(({ id, title }) => item(`petitions/${id}`, title, attention.petition)),
     ...drafts.map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),

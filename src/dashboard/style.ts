@@ -93,7 +93,7 @@ form+.small{margin-top:var(--space-2)}:is(.past li,.past .ends,h3)>a:first-child
 progress{height:.5rem;margin-bottom:var(--space-3)}p:has(+progress){margin-bottom:var(--space-1)}
 .plot{margin:0}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}
 .charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14rem),1fr));gap:var(--space-3) var(--space-4)}.charts p{margin:0}.figure~.ends:has(+svg){display:none}.charts .figure~svg{height:4.5rem}.plot path{fill:none;stroke:var(--accent);stroke-width:2;vector-effect:non-scaling-stroke}.plot .goal{stroke:var(--quiet);stroke-width:1;stroke-dasharray:4}.plot rect,.shares rect{fill:var(--accent)}
-.sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}.past .ends{align-items:baseline;font-size:var(--text-2)}.past .ends time{font-size:var(--text-1)}
+.sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}.past .ends{align-items:baseline;color:inherit;font-size:var(--text-2)}.past .ends time{color:var(--quiet);font-size:var(--text-1)}
 .shares{margin:0 0 var(--space-4)}.shares:has(+details){margin-bottom:0}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0}.shares svg{display:block;width:100%;height:.375rem}
 .sheet .choices{max-height:14rem;overflow-y:auto}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 var(--space-5)}

@@ -7,6 +7,7 @@ import { compare, type Condition, findRows, SEARCH_RULE } from '#libs/projection
 import { Resources } from '#libs/resources';
 import {
   CreatedPageInput,
+  Flag,
   Id,
   invalid,
   listingOf,
@@ -69,6 +70,12 @@ export class ListSignatures extends CreatedPageInput() {
   })
   commentState?: CommentState;
 
+  @Flag({
+    optional: true,
+    description: '`true`: only suspicious signatures. `false`: only the others.',
+  })
+  suspicious?: boolean;
+
   @Text({
     max: 200,
     optional: true,
@@ -80,7 +87,7 @@ export class ListSignatures extends CreatedPageInput() {
     optional: true,
     description:
       'Returns the signatures as they were at this time. Requires `petitionId`. Cannot be combined with ' +
-      '`commentState`, `contactId`, `q` or `status` `INVALIDATED`.',
+      '`commentState`, `contactId`, `q`, `suspicious` or `status` `INVALIDATED`.',
   })
   asOf?: string;
 }
@@ -100,6 +107,7 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
       'commentState',
       'contactId',
       'q',
+      'suspicious',
       ...(query.status === 'INVALIDATED' ? (['status'] as const) : []),
     ]);
     const past = await this.records.past(query.asOf);
@@ -157,7 +165,7 @@ async function signaturePage(
   query: Omit<ListSignatures, 'context'>,
   conditions: readonly (Condition | undefined)[] = [],
 ): Promise<Page<SignatureRecord>> {
-  const { petitionId, contactId, status = 'CONFIRMED', commentState } = query;
+  const { petitionId, contactId, status = 'CONFIRMED', commentState, suspicious } = query;
   const within = contactId ?? petitionId;
   if (within === undefined)
     throw invalid([{ path: 'petitionId', message: 'or contactId is required: send one of them, or both' }]);
@@ -167,9 +175,10 @@ async function signaturePage(
   const table = contactId === undefined ? ofAll : SIGNATURES_OF_CONTACT[status];
   const hasComment =
     contactId === undefined ? undefined : compare('detail IS NOT NULL AND comment_state = ?', commentState);
+  const isSuspicious = compare('(suspicion IS NOT NULL) = ?', suspicious);
   const ofPetition = contactId === undefined ? undefined : compare('record_id = ?', petitionId);
   const { rows, next } = await findRows<SignatureRow>(reads, { ...listingOf(query), within }, table, {
-    conditions: [ofPetition && { ...ofPetition, selective: true }, hasComment, ...conditions],
+    conditions: [ofPetition && { ...ofPetition, selective: true }, hasComment, isSuspicious, ...conditions],
   });
   return pageOf(
     query,

@@ -91,8 +91,8 @@ export const contacts: typeof en = {
   },
   grouping: {
     title: (name) => `Tags und Listen von ${name} ändern`,
-    titleOfMany: (n) => `Tags und Listen von ${counted('de-DE', n, 'Kontakt', 'Kontakten')} ändern`,
-    choose: 'Tags und Listen',
+    titleOfMany: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} ändern`,
+    choose: 'Sammelaktionen',
     one: (name) => `${name} auswählen`,
     page: 'Diese Seite auswählen',
     elsewhere: 'Auf anderen Seiten ausgewählt: {n}',
@@ -112,13 +112,22 @@ export const contacts: typeof en = {
       text: 'Hinzugefügte Tags und Listen werden entfernt, entfernte wieder hinzugefügt. Kontakte, bei denen sie inzwischen erneut geändert wurden, bleiben unverändert.',
       button: 'Änderung rückgängig machen',
     },
-    unsubscribing: {
+    unsubscribe: {
       open: 'Diese Kontakte abmelden',
       title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} von E‑Mails abmelden?`,
       text: 'Sie erhalten dann keine E‑Mails mehr von Ihnen. Das lässt sich nicht für alle gemeinsam rückgängig machen.',
       button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} abmelden`,
       tooMany: (most) =>
         `Sie können höchstens ${most} Kontakte auf einmal abmelden. Gehen Sie zurück zur Liste und grenzen Sie die Suche ein.`,
+    },
+    export: 'Diese Kontakte exportieren',
+    erase: {
+      open: 'Diese Kontakte endgültig löschen',
+      title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} endgültig löschen?`,
+      text: 'Namen, Adressen und alle weiteren personenbezogenen Daten werden vernichtet, auch im Verlauf und in dessen Kopien. Die Unterschriften zählen ohne Namen weiter. Das lässt sich nicht rückgängig machen.',
+      button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} endgültig löschen`,
+      tooMany: (most) =>
+        `Sie können höchstens ${most} Kontakte auf einmal endgültig löschen. Gehen Sie zurück zur Liste und grenzen Sie die Suche ein.`,
     },
     updating: 'Änderung von Kontakten',
     goingText: 'Sie können diese Seite verlassen. Die Änderung läuft im Hintergrund weiter.',
@@ -275,7 +284,7 @@ export const contacts: typeof en = {
         ].join(' '),
       textOfMany: (created) =>
         `Die ${counted('de-DE', created, 'Kontakt', 'Kontakte')}, die dieser Import angelegt hat, werden gelöscht. Ausgenommen sind Kontakte, die seitdem geändert wurden. ${UNDO_TEXT}`,
-      button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} löschen`,
+      button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} endgültig löschen`,
       states: {
         QUEUED: 'Rückgängigmachen wartet',
         RUNNING: 'Import wird rückgängig gemacht',
@@ -302,5 +311,6 @@ export const contacts: typeof en = {
     grouped: 'Tags und Listen gespeichert.',
     ungrouped: 'Änderung der Tags und Listen rückgängig gemacht.',
     unsubscribed: 'Kontakte abgemeldet.',
+    erasedMany: 'Kontakte endgültig gelöscht.',
   },
 };

@@ -1,3 +1,4 @@
+import { counted } from '#libs/pages';
 import { type home as en } from '../../en/dashboard/home.js';
 
 export const home: typeof en = {
@@ -18,6 +19,8 @@ export const home: typeof en = {
     petition: 'Entwurf. Veröffentlichen Sie die Petition, um Unterschriften zu sammeln.',
     email: 'Entwurf. Die E‑Mail wurde noch nicht gesendet.',
     missed: (many) => `${many} Zustellungen sind fehlgeschlagen oder unklar. Versuchen Sie es erneut.`,
+    suspicious: (n) =>
+      `${counted('de-DE', n, 'verdächtige Unterschrift', 'verdächtige Unterschriften')} in den letzten 7 Tagen. Bitte prüfen.`,
     failing: 'Zustellungen an diesen Webhook schlagen fehl und werden wiederholt.',
     webhook: 'Nach wiederholten Fehlern deaktiviert.',
   },

@@ -154,6 +154,7 @@ export const petitions: typeof en = {
     said: 'Kommentar',
     when: 'Datum',
     source: 'Quelle',
+    suspicious: 'Verdächtig',
     suspicion: 'Verdachtsgrund',
     statuses: { CONFIRMED: 'Gezählt', PENDING: 'Nicht bestätigt', INVALIDATED: 'Entfernt' },
     none: { title: 'Noch keine Unterschriften', text: 'Teilen Sie den Link zur Seite der Petition.' },

@@ -83,8 +83,8 @@ export const contacts = {
   },
   grouping: {
     title: (name: string) => `Change tags and lists of ${name}`,
-    titleOfMany: (n: number) => `Change tags and lists of ${counted('en-GB', n, 'contact', 'contacts')}`,
-    choose: 'Tags and lists',
+    titleOfMany: (n: number) => `Change ${counted('en-GB', n, 'contact', 'contacts')}`,
+    choose: 'Bulk actions',
     one: (name: string) => `Select ${name}`,
     page: 'Select this page',
     elsewhere: 'Selected on other pages: {n}',
@@ -104,13 +104,22 @@ export const contacts = {
       text: 'Tags and lists that this change added are removed, and those that it removed are added. Contacts whose tags or lists have changed again since then are left as they are.',
       button: 'Undo change',
     },
-    unsubscribing: {
+    unsubscribe: {
       open: 'Unsubscribe these contacts',
       title: (n: number) => `Unsubscribe ${counted('en-GB', n, 'contact', 'contacts')}?`,
       text: 'They will no longer get your emails. You can only resubscribe them one by one.',
       button: (n: number) => `Unsubscribe ${counted('en-GB', n, 'contact', 'contacts')}`,
       tooMany: (most: string) =>
         `You can unsubscribe up to ${most} contacts at a time. Go back to the list, and narrow your search.`,
+    },
+    export: 'Export these contacts',
+    erase: {
+      open: 'Erase these contacts',
+      title: (n: number) => `Erase ${counted('en-GB', n, 'contact', 'contacts')}?`,
+      text: 'This destroys their names, addresses and all other personal data, including in the history and its copies. Their signatures still count, without a name. You can’t undo this.',
+      button: (n: number) => `Erase ${counted('en-GB', n, 'contact', 'contacts')}`,
+      tooMany: (most: string) =>
+        `You can erase up to ${most} contacts at a time. Go back to the list, and narrow your search.`,
     },
     updating: 'Contact update',
     goingText: 'You can leave this page. The change continues in the background.',
@@ -260,7 +269,7 @@ export const contacts = {
         ].join(' '),
       textOfMany: (created: number) =>
         `This deletes the ${counted('en-GB', created, 'contact', 'contacts')} created by this import, except those that have changed since then. ${UNDO_TEXT}`,
-      button: (n: number) => `Delete ${counted('en-GB', n, 'contact', 'contacts')}`,
+      button: (n: number) => `Erase ${counted('en-GB', n, 'contact', 'contacts')}`,
       states: {
         QUEUED: 'Waiting to undo this import',
         RUNNING: 'Undoing this import',
@@ -287,5 +296,6 @@ export const contacts = {
     grouped: 'Tags and lists saved.',
     ungrouped: 'Change to tags and lists undone.',
     unsubscribed: 'Contacts unsubscribed.',
+    erasedMany: 'Contacts erased.',
   },
 };

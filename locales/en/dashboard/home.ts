@@ -1,3 +1,5 @@
+import { counted } from '#libs/pages';
+
 export const home = {
   open: 'Open petitions',
   noneOpen: 'No petitions are open.',
@@ -16,6 +18,8 @@ export const home = {
     petition: 'Draft petition. Publish it to collect signatures.',
     email: 'Draft email. It has not been sent.',
     missed: (many: string) => `${many} failed or unknown deliveries. Retry them.`,
+    suspicious: (n: number) =>
+      `${counted('en-GB', n, 'suspicious signature', 'suspicious signatures')} in the last 7 days. Review them.`,
     failing: 'Deliveries to this webhook fail and are retried.',
     webhook: 'Webhook disabled after repeated failures.',
   },

@@ -154,6 +154,7 @@ export const petitions = {
     said: 'Comment',
     when: 'Date',
     source: 'Source',
+    suspicious: 'Suspicious',
     suspicion: 'Reason for suspicion',
     statuses: { CONFIRMED: 'Counted', PENDING: 'Not confirmed', INVALIDATED: 'Removed' },
     none: { title: 'No signatures yet', text: 'Share the link to the petition’s page.' },

@@ -40,6 +40,33 @@ export class ContactErasure {
     return contacts.map(([id, loaded]) => erasureOf(id, loaded, eraseContact(loaded.state)));
   }
 
+  /**
+   * Erases all these contacts or none.
+   *
+   * @throws RpcError NOT_FOUND if one never existed or was merged.
+   */
+  async decideTogether(
+    organizationId: string,
+    contacts: readonly (readonly [contactId: string, loaded: Folded<Contact>])[],
+  ): Promise<Decision> {
+    const standing = contacts.filter(([, { state }]) => eraseContact(state).length > 0);
+    const emails = new Set<string>();
+    // One after another, because each may read a whole history.
+    for (const [id, loaded] of standing)
+      for (const email of await emailsOf(this.store, organizationId, id, loaded)) emails.add(email);
+    const { writes, erases, releasesAll } =
+      standing.length > 0 ? await this.cascade(organizationId, [...emails]) : NONE;
+    return {
+      recordId: contacts[0]![0],
+      writes: [
+        ...contacts.map(([id, { state, version }]) => contactWrite(id, version, eraseContact(state))),
+        ...writes,
+      ],
+      erases: [...contacts.map(([id]) => id), ...erases],
+      releasesAll,
+    };
+  }
+
   private cascade(organizationId: string, emails: readonly string[]) {
     const reads = { records: this.records, store: this.store, source: this.source };
     return cascadeErasure(reads, organizationId, emails);

@@ -1,5 +1,5 @@
 import { html, type Html } from '#libs/pages';
-import { invalid } from '#libs/rpc';
+import { invalid, type Page } from '#libs/rpc';
 import { Actions, ButtonLink, ConfirmForm, FormOf, numberIn, SelectField, TextField } from '../parts.js';
 import { type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
@@ -56,7 +56,7 @@ export const groupPage: PageDefinition = {
           ? html`<p>${grouping.none}</p>`
           : html`<div class="text">
               ${FormOf(context.form, { fields: await fieldsOf(context), button: grouping.button })}
-              ${contact ? null : Actions([ButtonLink(context.address, toUnsubscribe(context), grouping.unsubscribing.open, true)])}
+              ${contact ? null : OtherActions(context)}
             </div>`,
     });
   },
@@ -76,31 +76,55 @@ export const groupPage: PageDefinition = {
   },
 };
 
-/** Unsubscribes the contacts that were chosen for `groupPage`. */
-export const unsubscribePage: PageDefinition = {
-  path: `${PATH}/unsubscribe`,
-  needs: 'contact:write',
-  show: async (context) => {
-    const { none, unsubscribing } = context.words.contacts.grouping;
-    const { title, text, button, tooMany } = unsubscribing;
-    const contacts = await countOf(context);
-    return context.view.page({
-      section: 'contacts',
-      back: { ...toContacts(context), href: context.address.path(toList(context)) },
-      title: title(contacts),
-      content:
-        contacts === 0
-          ? html`<p>${none}</p>`
-          : contacts > MOST_CHOSEN
-            ? html`<p>${tooMany(numberIn(context.words, MOST_CHOSEN))}</p>`
-            : ConfirmForm(context, { text, button: button(contacts), back: toList(context), isFinal: true }),
-    });
-  },
-  act: async (context) => {
-    await context.api.run('contact.update-contacts', { ...chosenIn(context), subscribed: false });
-    return { to: toList(context), done: 'contacts.unsubscribed' };
-  },
-};
+/** The number of contacts that was confirmed. */
+const CONFIRMED = 'contacts';
+
+/** Confirms what cannot be undone for the contacts that were chosen for `groupPage`. */
+function finalPage(
+  step: 'unsubscribe' | 'erase',
+  done: string,
+  act: (context: PageContext, contactIds: readonly string[]) => Promise<unknown>,
+): PageDefinition {
+  const path = `${PATH}/${step}`;
+  return {
+    path,
+    needs: 'contact:write',
+    show: async (context) => {
+      const { grouping } = context.words.contacts;
+      const { title, text, button, tooMany } = grouping[step];
+      const contacts = await countOf(context);
+      const fields = [html`<input type="hidden" name="${CONFIRMED}" value="${contacts}" />`];
+      const back = toList(context);
+      return context.view.page({
+        section: 'contacts',
+        back: { ...toContacts(context), href: context.address.path(back) },
+        title: title(contacts),
+        content:
+          contacts === 0
+            ? html`<p>${grouping.none}</p>`
+            : contacts > MOST_CHOSEN
+              ? html`<p>${tooMany(numberIn(context.words, MOST_CHOSEN))}</p>`
+              : ConfirmForm(context, { text, button: button(contacts), back, fields, isFinal: true }),
+      });
+    },
+    act: async (context) => {
+      const contactIds = await idsOf(context);
+      // Others may match the filters by now: ask again, with their number.
+      if (contactIds.length !== Number(context.form.get(CONFIRMED) ?? contactIds.length))
+        return { to: `${path}?${context.address.search.toString()}` };
+      await act(context, contactIds);
+      return { to: toList(context), done };
+    },
+  };
+}
+
+export const unsubscribePage = finalPage('unsubscribe', 'contacts.unsubscribed', ({ api }, contactIds) =>
+  api.run('contact.update-contacts', { contactIds, subscribed: false }),
+);
+
+export const erasePage = finalPage('erase', 'contacts.erasedMany', ({ api }, contactIds) =>
+  api.run('contact.delete-contacts', { contactIds }),
+);
 
 /** Undoes a change of tags and lists. */
 export const ungroupPage: PageDefinition = {
@@ -138,8 +162,41 @@ function withUpdate(path: string, updateId: string): string {
   return `${path}${path.includes('?') ? '&' : '?'}${UPDATE}=${updateId}`;
 }
 
-function toUnsubscribe({ address }: PageContext): string {
-  return `${PATH}/unsubscribe?${address.search.toString()}`;
+/** What else can be done with the chosen contacts. */
+function OtherActions({ address, words }: PageContext): Html | null {
+  const { unsubscribe, export: exporting, erase } = words.contacts.grouping;
+  const query = address.search.toString();
+  return Actions([
+    ButtonLink(address, `contacts/export?${query}`, exporting, true),
+    ButtonLink(address, `${PATH}/unsubscribe?${query}`, unsubscribe.open, true),
+    ButtonLink(address, `${PATH}/erase?${query}`, erase.open),
+  ]);
+}
+
+/** Fields of `contact.export-contacts`: the contacts that were chosen, or those that the list shows. */
+export function exportedIn(context: PageContext): object {
+  const { contactIds = [] } = chosenIn(context);
+  return contactIds.length > 0
+    ? { contactIds: contactIds.join() }
+    : { q: context.address.query('q'), ...filtersOf(context) };
+}
+
+/** The chosen contacts, which are listed if the filters choose them. One more than `MOST_CHOSEN` means too many. */
+async function idsOf(context: PageContext): Promise<string[]> {
+  const { contactIds, matching } = chosenIn(context);
+  if (contactIds) return contactIds;
+  const ids: string[] = [];
+  let cursor: string | null | undefined;
+  do {
+    const { records, pagination } = await context.api.run<Page<ContactRecord>>('contact.list-contacts', {
+      ...matching,
+      limit: 100,
+      cursor: cursor ?? undefined,
+    });
+    ids.push(...records.map(({ id }) => id));
+    cursor = pagination.cursor;
+  } while (cursor !== null && ids.length <= MOST_CHOSEN);
+  return ids.slice(0, MOST_CHOSEN + 1);
 }
 
 /** How many contacts were chosen. */

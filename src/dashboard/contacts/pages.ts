@@ -33,7 +33,7 @@ import {
 } from './contact.js';
 import { ConsentsOf } from './consents.js';
 import { customColumns, CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
-import { choosing, groupPage, UngroupLink, ungroupPage, unsubscribePage } from './group-page.js';
+import { choosing, erasePage, exportedIn, groupPage, UngroupLink, ungroupPage, unsubscribePage } from './group-page.js';
 import { DeliveriesOf } from './deliveries.js';
 import { BelongingOf } from './groups-of-contact.js';
 import { notePages, NotesOf } from './notes.js';
@@ -107,8 +107,7 @@ export const contactPages: PageDefinition[] = [
         context.words,
         await context.api.run<StreamedAnswer>('contact.export-contacts', {
           format: 'csv',
-          q: context.address.query('q'),
-          ...filtersOf(context),
+          ...exportedIn(context),
         }),
       ),
   }),
@@ -134,6 +133,7 @@ export const contactPages: PageDefinition[] = [
   ...notePages,
   groupPage,
   unsubscribePage,
+  erasePage,
   ungroupPage,
   contacts.shownWith(
     (context, found) => {

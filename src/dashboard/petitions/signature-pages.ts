@@ -53,8 +53,9 @@ export const signaturePages: PageDefinition[] = [
     fields: ({ address: { query } }) => ({
       status: query('status'),
       commentState: query('commentState'),
+      suspicious: query('suspicious'),
     }),
-    filters: ({ words: { petitions, state } }) => {
+    filters: ({ words: { petitions, state, yes, no } }) => {
       const { statuses } = petitions.signers;
       // The operation lists confirmed signatures by default.
       const choices = [
@@ -68,6 +69,14 @@ export const signaturePages: PageDefinition[] = [
           name: 'commentState',
           label: petitions.comments.title,
           choices: COMMENT_STATES.map((value) => ({ value, text: petitions.comments.states[value] })),
+        },
+        {
+          name: 'suspicious',
+          label: petitions.signers.suspicious,
+          choices: [
+            { value: 'true', text: yes },
+            { value: 'false', text: no },
+          ],
         },
       ];
     },
