@@ -290,9 +290,7 @@ describe('choosing contacts in the list', () => {
     const [, href] = /href="([^"]+\/unsubscribe\?[^"]+)"/.exec(group)!;
     const path = href!.replaceAll('&amp;', '&');
     for (const words of [en, de])
-      expect((await speaking(words).get(path)).text).toContain(
-        words.contacts.grouping.unsubscribe.title(2),
-      );
+      expect((await speaking(words).get(path)).text).toContain(words.contacts.grouping.unsubscribe.title(2));
     expect(await subscribed()).toEqual([true, true, true]);
     const done = await editor.post(path, {});
     expect(done.location).toBe(`${at('contacts?city=Turin')}&done=contacts.unsubscribed`);

@@ -286,6 +286,7 @@ describe('the contact operations', () => {
       map: { type: 'string', maxLength: 10_000, required: false },
     },
     'GET contact.export-contacts': {
+      contactIds: names,
       organizationId: ownOrganization,
       email: { type: 'string', format: 'idn-email', required: false },
       externalId: filter,

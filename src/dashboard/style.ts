@@ -73,7 +73,7 @@ form:is([data-ticked],:has(tbody :checked)) .choosing{position:sticky;border-top
 .actions form{height:100%}.actions form .button{margin:0}.more{position:relative;margin:0}.more summary{list-style:none;cursor:pointer}.more summary::-webkit-details-marker{display:none}.more summary::after{content:"▾";margin-left:.35em}
 .more ul{position:absolute;z-index:1;min-width:100%;width:max-content;max-width:18rem;margin:var(--space-1) 0 0;padding:var(--space-1);border:1px solid var(--line);border-radius:.5rem;background:var(--ground);box-shadow:0 .5rem 1.5rem #0003;list-style:none}
 .more .button:not(summary){display:flex;align-items:center;width:100%;padding:.25rem var(--space-2);border:0;background:none;font-weight:400;text-align:left}.more .button:not(summary):hover{background:var(--sheet)}.more .final{color:var(--fault)!important}
-.matching{margin-bottom:var(--space-3)}.matching .field{margin:0;padding:var(--space-1) 0;border-bottom:1px solid var(--line)}.matching label{margin:0}
+.matching{margin-bottom:var(--space-3)}.matching .field{margin:0;padding:var(--space-1) 0;border-bottom:1px solid var(--line)}.matching label{margin:0}.matching .field:not(:has(.hint)){display:grid;grid-template-columns:minmax(0,1fr) minmax(9rem,auto);gap:0 var(--space-3);align-items:center}.matching .fault{grid-column:1/-1;order:1}
 .find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-3)}
 .find .button{margin:0}
 .find .field{flex:1 1 12rem;min-width:0;max-width:20rem;margin:0}.find input{max-width:100%}.find select{width:100%}
@@ -110,7 +110,7 @@ textarea.long{min-height:20rem}
 .editor:focus-within{outline:2px solid var(--accent);outline-offset:1px}
 .editor [role=toolbar]{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.125rem;padding:.25rem;border-bottom:1px solid var(--line);border-radius:.375rem .375rem 0 0;background:var(--sheet)}
 .editor button{min-width:2.25rem;min-height:2.25rem;padding:0 .5rem;border:0;border-radius:.25rem;background:none;color:inherit;font:inherit}
-.editor button:last-child{margin-left:auto;font-size:var(--text-1)}
+.editor button .icon{margin:0}.editor button:last-child{margin-left:auto;font-size:var(--text-1)}
 .editor button:hover,.editor button[aria-pressed=true]{background:var(--line)}
 .editor button:disabled{opacity:.4;background:none}
 .ProseMirror{min-height:20rem;padding:var(--space-3);outline:none;white-space:pre-wrap;overflow-wrap:anywhere}
@@ -132,18 +132,18 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 @media (max-width:30rem){
 .table thead th:not(:has(a)){position:absolute;left:-99rem}.table table,.table thead,.table tbody,.table tr,.table tbody th{display:block}
 .table thead tr{display:flex;gap:var(--space-3);padding-bottom:.375rem;border:0}.table thead th{position:static;padding:0;border:0;box-shadow:none;text-align:left}.table thead a{display:block}.table thead a,.chip{padding-block:.375rem}
-.table tr{padding:.1rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:calc(100% - var(--space-2));padding:0;border:0;text-align:left}
+.table tr{padding:.1rem 0;line-height:1.25;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:calc(100% - var(--space-2));padding:0;border:0;text-align:left}
 .plot svg{height:6rem}.charts .figure~svg{height:2.5rem}.charts>:not(:last-child) .figure~.ends{display:none}.share{gap:var(--space-1)}.share .button{padding-inline:.75rem}.shares{margin-bottom:var(--space-2)}.table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}.more{position:static}.actions{position:relative}.more ul{inset-inline:0;width:auto;max-width:none}main p>.button{margin-bottom:var(--space-1)}
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
 .table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
 .table td{line-height:1.3}.find{margin-bottom:var(--space-1)}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}.lead:has(~#list){display:none}textarea.long,.ProseMirror{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
-.actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .icon{display:none}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr));column-gap:var(--space-2)}main{padding-top:var(--space-2)}
+.actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}#views .actions{display:flex}.actions .icon{display:none}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr));column-gap:var(--space-2)}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
 .choosing .button{padding-inline:.5rem}.find .field{max-width:none}}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.plot path{stroke:Highlight}.ways a[aria-current],.button:not(.plain),.widths label:has(:checked){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}.live:not([hidden]){display:block}.beside:has(.mail){grid-template-columns:minmax(0,1fr) 22.5rem}.beside:has(.mail [value=desktop]:checked){grid-template-columns:minmax(0,1fr) 30rem}.mail{position:sticky;top:var(--space-3);max-height:calc(100vh - 2*var(--space-3));overflow-y:auto}.mail:has([value=desktop]:checked) iframe{zoom:.75}}
-@media (min-width:40rem){.matching .field{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1.4fr) 15rem;gap:0 var(--space-3);align-items:center}.matching .fault{grid-column:1/-1;order:1}.matching select{width:100%}}
+@media (min-width:40rem){.matching .field:has(.hint){display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1.4fr) 15rem;gap:0 var(--space-3);align-items:center}.matching select{width:100%}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:15rem minmax(0,1fr);gap:0 var(--space-4)}
 .seek{display:block}

@@ -83,7 +83,7 @@ export async function WritingForm(
   const secondButton = html`<button class="button plain" name="${PREVIEW}" value="true">${preview}</button>`;
   return html`<div class="beside" data-watched>
       ${TextForm(context.form, { ...form, secondButton })}
-      <section class="live" aria-labelledby="live" hidden>
+      <section class="live" aria-labelledby="live" tabindex="0" hidden>
         <h2 id="live">${preview}</h2>
         <div data-live="${PREVIEW}"></div>
       </section>

@@ -113,16 +113,16 @@ export const contacts: typeof en = {
       button: 'Änderung rückgängig machen',
     },
     unsubscribe: {
-      open: 'Diese Kontakte abmelden',
+      open: 'Abmelden',
       title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} von E‑Mails abmelden?`,
       text: 'Sie erhalten dann keine E‑Mails mehr von Ihnen. Das lässt sich nicht für alle gemeinsam rückgängig machen.',
       button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} abmelden`,
       tooMany: (most) =>
         `Sie können höchstens ${most} Kontakte auf einmal abmelden. Gehen Sie zurück zur Liste und grenzen Sie die Suche ein.`,
     },
-    export: 'Diese Kontakte exportieren',
+    export: 'Exportieren',
     erase: {
-      open: 'Diese Kontakte endgültig löschen',
+      open: 'Endgültig löschen',
       title: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} endgültig löschen?`,
       text: 'Namen, Adressen und alle weiteren personenbezogenen Daten werden vernichtet, auch im Verlauf und in dessen Kopien. Die Unterschriften zählen ohne Namen weiter. Das lässt sich nicht rückgängig machen.',
       button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} endgültig löschen`,

@@ -105,16 +105,16 @@ export const contacts = {
       button: 'Undo change',
     },
     unsubscribe: {
-      open: 'Unsubscribe these contacts',
+      open: 'Unsubscribe',
       title: (n: number) => `Unsubscribe ${counted('en-GB', n, 'contact', 'contacts')}?`,
       text: 'They will no longer get your emails. You can only resubscribe them one by one.',
       button: (n: number) => `Unsubscribe ${counted('en-GB', n, 'contact', 'contacts')}`,
       tooMany: (most: string) =>
         `You can unsubscribe up to ${most} contacts at a time. Go back to the list, and narrow your search.`,
     },
-    export: 'Export these contacts',
+    export: 'Export',
     erase: {
-      open: 'Erase these contacts',
+      open: 'Erase',
       title: (n: number) => `Erase ${counted('en-GB', n, 'contact', 'contacts')}?`,
       text: 'This destroys their names, addresses and all other personal data, including in the history and its copies. Their signatures still count, without a name. You can’t undo this.',
       button: (n: number) => `Erase ${counted('en-GB', n, 'contact', 'contacts')}`,

@@ -33,7 +33,15 @@ import {
 } from './contact.js';
 import { ConsentsOf } from './consents.js';
 import { customColumns, CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
-import { choosing, erasePage, exportedIn, groupPage, UngroupLink, ungroupPage, unsubscribePage } from './group-page.js';
+import {
+  choosing,
+  erasePage,
+  exportedIn,
+  groupPage,
+  UngroupLink,
+  ungroupPage,
+  unsubscribePage,
+} from './group-page.js';
 import { DeliveriesOf } from './deliveries.js';
 import { BelongingOf } from './groups-of-contact.js';
 import { notePages, NotesOf } from './notes.js';

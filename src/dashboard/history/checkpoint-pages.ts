@@ -3,7 +3,17 @@ import { noSuch } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
 import { faultIn } from '../faults.js';
 import { type PageDefinition } from '../page.js';
-import { ButtonLink, Actions, Facts, numberIn, RefusalOf, SectionOf, TextField, timeIn } from '../parts.js';
+import {
+  ButtonLink,
+  Actions,
+  Facts,
+  Folded,
+  numberIn,
+  RefusalOf,
+  SectionOf,
+  TextField,
+  timeIn,
+} from '../parts.js';
 import { type Api, type PageContext } from '../page-context.js';
 import { fileOf, sealed, toHistory } from './sealed.js';
 
@@ -116,7 +126,7 @@ async function showCheckpoints(context: PageContext) {
         html`<p><a href="${context.address.path('history/checkpoint/key')}">${said.downloadKey}</a></p>`,
       ])}
       ${SectionOf(said.older, older)} ${SectionOf(said.log, await LogOf(context))}
-      ${SectionOf(said.how, [
+      ${Folded(said.how, [
         html`<p>${said.howText}</p>`,
         html`<pre class="code" tabindex="0">${COMMAND}</pre>`,
       ])}`,

@@ -28,7 +28,7 @@ export async function FormEditorOf(
     ...(await customFieldsOf(context)).map(({ key, name }) => ({ name: customFieldName(key), label: name })),
   ].toSorted((one, other) => place(one.name) - place(other.name));
   const content = html`<p class="hint">${hint}</p>
-    ${known.map(({ name, label }) => {
+    <div class="matching">${known.map(({ name, label }) => {
       const stored = asked[place(name)];
       return SelectField(form, {
         name: inputOf(name),
@@ -39,7 +39,7 @@ export async function FormEditorOf(
           text: choices[value === '' ? 'none' : value],
         })),
       });
-    })}
+    })}</div>
     ${AreaField(form, {
       ...{ name: 'form.consent.text', label: texts.text, value: consent.text, isOptional: true },
       hint: texts.hint(site.subscribe(texts.organization)),
