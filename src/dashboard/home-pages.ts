@@ -101,23 +101,26 @@ async function AttentionOf(context: PageContext): Promise<Html | null> {
   const item = (to: string, name: string, text: string) =>
     html`<li><a href="${address.path(to)}">${name}</a><p class="small">${text}</p></li>`;
   const missed = ({ failed, inDoubt }: Recipients) => (failed ?? 0) + (inDoubt ?? 0);
-  const items: Html[] = [
-    ...webhooks
+  const kinds: Html[][] = [
+    webhooks
       .filter(({ status }) => status === 'DISABLED' || status === 'FAILING')
       .map(({ id, url, status }) =>
         item(`webhooks/${id}`, url, status === 'FAILING' ? attention.failing : attention.webhook),
       ),
-    ...sent.flatMap(({ id, name, recipients }) =>
+    sent.flatMap(({ id, name, recipients }) =>
       recipients && missed(recipients) > 0
         ? item(`broadcasts/${id}`, name, attention.missed(numberIn(words, missed(recipients))))
         : [],
     ),
-    ...suspicious.map(({ petitionId, title, signatures }) =>
+    suspicious.map(({ petitionId, title, signatures }) =>
       item(`petitions/${petitionId}/signatures?suspicious=true`, title, attention.suspicious(signatures)),
     ),
-    ...petitions.map(({ id, title }) => item(`petitions/${id}`, title, attention.petition)),
-    ...drafts.map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),
+    petitions.map(({ id, title }) => item(`petitions/${id}`, title, attention.petition)),
+    drafts.map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),
   ];
+  // The first of each kind first, so that many of one kind do not hide the others.
+  const most = Math.max(...kinds.map(({ length }) => length));
+  const items = Array.from({ length: most }, (_, n) => kinds.flatMap((kind) => kind[n] ?? [])).flat();
   if (items.length === 0) return null;
   const rowsOf = (some: readonly Html[]) => html`<ul class="past">${some}</ul>`;
   const others = items.slice(LIMIT);
