@@ -166,7 +166,10 @@ try {
       '/dashboard/account',
       '/dashboard/sign-in',
     ];
-    const { pages, missing } = await findPages(storageState, [...starts, ...organization.starts]);
+    const { pages, missing } = await findPages(storageState, organization.id, [
+      ...starts,
+      ...organization.starts,
+    ]);
     if (data === 'typical') faults.push(...missing.map((name) => `not found: ${name}`));
     const queue = looks();
     const photographer = async () => {
@@ -408,7 +411,7 @@ async function signIn(organizationId, email = 'you@example.org') {
  *
  * @returns the path of each page by its name, and the names of pages that were not found
  */
-async function findPages(storageState, starts) {
+async function findPages(storageState, id, starts) {
   const context = await browser.newContext({ storageState, locale: LANGUAGES.en });
   const found = new Map();
   const files = new Set();
@@ -436,7 +439,10 @@ async function findPages(storageState, starts) {
     if (name.startsWith(`${STYLE_GUIDE}.`)) found.delete(name);
     for (const [, href] of text.matchAll(/\s(?:href|action|src)="([^"]+)"/g)) {
       const { pathname, search, origin: other } = new URL(href.replaceAll('&amp;', '&'), origin + path);
-      if (other === origin && /^\/(dashboard|demo)(\/|$)/.test(pathname) && !/\.\w+$/.test(pathname))
+      // The person belongs to the other organizations too.
+      const [, organizationId = id] = /^\/dashboard\/([0-9a-f]{8}-[0-9a-f-]{27})/.exec(pathname) ?? [];
+      const isOwn = other === origin && organizationId === id;
+      if (isOwn && /^\/(dashboard|demo)(\/|$)/.test(pathname) && !/\.\w+$/.test(pathname))
         queue.push(found.has(nameOf(pathname)) ? pathname : pathname + search);
     }
   }

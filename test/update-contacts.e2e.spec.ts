@@ -304,3 +304,27 @@ describe('update-contacts', () => {
     ]);
   });
 });
+
+it('delete-contacts erases all of the contacts or none, and repeats nothing', async () => {
+  const before = await create();
+  const changed = await create({ tags: ['Donor'] });
+  // An earlier address of one contact is the current address of another.
+  const { email } = await whole(changed);
+  await own.ask('contact.update-contact', { contactId: changed, email: `former-${email}` });
+  const ids = [before, changed, await create({ email, externalIds: ['crm:1'] })];
+  await own.ask('contact.delete-contact', { contactId: before });
+  const send = (contactIds: string[]) => own.send('contact.delete-contacts', { contactIds });
+  expect((await send([...ids, uuidv7()])).status).toBe(404);
+  expect(await own.ask('contact.list-contacts', {})).toHaveLength(2);
+  for (let n = 0; n < 2; n += 1)
+    expect(await send([...ids, before])).toMatchObject({
+      status: 200,
+      body: { data: { contacts: 3 }, object: 'deletion' },
+    });
+  expect(await own.ask('contact.list-contacts', {})).toEqual([]);
+  for (const id of ids)
+    expect((await typesOf(id)).filter((type: string) => type === 'ContactErased')).toHaveLength(1);
+  // Their addresses and ids are free again.
+  await create({ email, externalIds: ['crm:1'] });
+  expect((await send(Array.from({ length: 1_001 }, () => before))).status).toBe(400);
+});
