@@ -135,7 +135,7 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .table tr{padding:.1rem 0;line-height:1.25;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:calc(100% - var(--space-2));padding:0;border:0;text-align:left}
 .plot svg{height:6rem}.charts .figure~svg{height:2.5rem}.charts>:not(:last-child) .figure~.ends{display:none}.share{gap:var(--space-1)}.share .button{padding-inline:.75rem}.shares{margin-bottom:var(--space-2)}.table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}.more{position:static}.actions{position:relative}.more ul{inset-inline:0;width:auto;max-width:none}main p>.button{margin-bottom:var(--space-1)}
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
-.table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
+.table tr:has(.tick){position:relative;padding:.25rem 0 .1rem 2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
 .table td{line-height:1.3}.find{margin-bottom:var(--space-1)}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}.lead:has(~#list){display:none}textarea.long,.ProseMirror{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
 .actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}#views .actions{display:flex}.actions .icon{display:none}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr));column-gap:var(--space-2)}main{padding-top:var(--space-2)}

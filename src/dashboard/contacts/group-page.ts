@@ -50,7 +50,11 @@ export const groupPage: PageDefinition = {
       back: contact
         ? { href: context.address.path(`contacts/${contact.id}`), text: nameOf(contact) }
         : { ...toContacts(context), href: context.address.path(toList(context)) },
-      title: contact ? grouping.title(nameOf(contact)) : grouping.titleOfMany(contacts),
+      title: contact
+        ? grouping.title(nameOf(contact))
+        : contacts === 0
+          ? grouping.noneTitle
+          : grouping.titleOfMany(contacts),
       content:
         contacts === 0
           ? html`<p>${grouping.none}</p>`
@@ -98,7 +102,7 @@ function finalPage(
       return context.view.page({
         section: 'contacts',
         back: { ...toContacts(context), href: context.address.path(back) },
-        title: title(contacts),
+        title: contacts === 0 ? grouping.noneTitle : title(contacts),
         content:
           contacts === 0
             ? html`<p>${grouping.none}</p>`
