@@ -39,6 +39,7 @@ const MEASURES = `(() => {
   };
   const isClipped = (element) =>
     element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX === 'hidden' && element.clientWidth > 1 && !element.title;
+  const isBlank = (element) => text(element) === '' && !element.querySelector('svg, img');
   const scrolls = (element) => element.scrollWidth > element.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(element).overflowX);
   const isFilled = (element) => {
     const [, , , alpha = '1'] = getComputedStyle(element).backgroundColor.match(/[\\d.]+/g);
@@ -50,6 +51,7 @@ const MEASURES = `(() => {
   return { height: root.scrollHeight, faults: [
     ...(root.scrollWidth > root.clientWidth ? ['too wide'] : []),
     ...all('time, .badge, td.number, .beside-ways a').filter(isWrapped).map((element) => 'wrapped: ' + text(element)),
+    ...all('button, .button').filter(isBlank).map((element) => 'blank button: ' + element.ariaLabel),
     ...all('main *').filter(isClipped).map((element) => 'clipped: ' + text(element)),
     ...all('main .table, main .views ul').filter(scrolls).map((element) => 'scrolls sideways: ' + text(element)),
     ...(filled.length > 1 ? ['filled buttons: ' + filled.map(text).join(', ')] : []),

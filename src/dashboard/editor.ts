@@ -14,7 +14,7 @@ export function EditorOf({ editor, images, faults }: DashboardWords, isMail: boo
       <div role="toolbar" aria-label="${editor.tools}">
         ${TOOLS.map(
           (tool) =>
-            html`<button type="button" data-tool="${tool}" aria-label="${editor[tool]}" title="${editor[tool]}">${Icon(tool)}</button>`,
+            html`<button type="button" data-tool="${tool}" aria-label="${editor[tool]}" title="${editor[tool]}">${Icon(tool === 'image' ? 'images' : tool)}</button>`,
         )}
         <button type="button" data-tool="markdown">Markdown</button>
       </div>

@@ -1,5 +1,5 @@
 import { Commands, RecordReader } from '#libs/commands';
-import { handlerOf, Ids, Input, Operation, recordSchema } from '#libs/rpc';
+import { handlerOf, Ids, Input, isId, noSuch, Operation, recordSchema } from '#libs/rpc';
 import { contact } from '../contact.js';
 import { ContactErasure } from './contact-erasure.js';
 
@@ -29,6 +29,7 @@ export const DeleteContactsHandler = handlerOf(
   async (command, commands, records, erasure) => {
     const { organizationId } = command;
     const contactIds = [...new Set(command.contactIds)];
+    if (!contactIds.every(isId)) throw noSuch('contact');
     await commands.run(command, async () => {
       const loaded = await records.loadMany(contact, organizationId, contactIds);
       return erasure.decideTogether(organizationId, [...loaded]);
