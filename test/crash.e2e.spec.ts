@@ -1,6 +1,6 @@
 import { type Answer, type Client } from './harness.js';
 import { isLong, longIt } from './length.js';
-import { Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
+import { Deployment, eventually, inParallel, type ServerProcess, withApplicationName } from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -14,7 +14,7 @@ afterAll(() => deployment.stop());
 
 let survivor: ServerProcess | undefined;
 const start = () =>
-  deployment.startServer({ DATABASE_URL: `${deployment.database.url}?application_name=server` });
+  deployment.startServer({ DATABASE_URL: withApplicationName(deployment.database.url, 'server') });
 /** A server that no test kills, ready to accept the organization's key. */
 async function serverThatStays(): Promise<ServerProcess> {
   survivor ??= await start();

@@ -2,7 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { type Client } from './harness.js';
 import { someOf } from './length.js';
-import { type Deployment, deploymentOfEach, eventually, type ServerProcess } from './processes.js';
+import {
+  type Deployment,
+  deploymentOfEach,
+  eventually,
+  type ServerProcess,
+  withApplicationName,
+} from './processes.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -82,7 +88,7 @@ async function expectReadable(server: ServerProcess, contactId: string): Promise
 
 describe.each(someOf(POINTS))('an instance frozen inside its lease, $point', ({ point, state, wait }) => {
   it('does not block the others: they return 200 and lose nothing, and the instance continues when it wakes up', async () => {
-    const url = `${deployment.database.url}?application_name=frozen`;
+    const url = withApplicationName(deployment.database.url, 'frozen');
     const frozen = await deployment.startServer({ DATABASE_URL: url });
     const other = await deployment.startServer();
     // The other instance must not take the work.

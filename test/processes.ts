@@ -160,6 +160,13 @@ export function npmRunCli(args: readonly string[], environment: Environment): Pr
   return new Program('npm', ['run', '--silent', 'cli', '--', ...args], environment, root).ended;
 }
 
+/** The URL with a name that PostgreSQL shows for its connections. */
+export function withApplicationName(databaseUrl: string, name: string): string {
+  const url = new URL(databaseUrl);
+  url.searchParams.set('application_name', name);
+  return url.href;
+}
+
 /** A database, and server processes that use it. */
 export class Deployment {
   readonly servers: ServerProcess[] = [];
