@@ -184,7 +184,7 @@ it(`${PEOPLE} people sign and sign up by a share link while an instance is kille
   expect([rows.length, missing.filter(({ status }) => status !== 'IN_DOUBT')]).toEqual([everyone, []]);
 });
 
-it(`${PEOPLE} people sign a second petition with one click, twice at once on two instances, while one is killed: each counts once`, async () => {
+it(`${PEOPLE} people each send two clicks at once to two instances, one of which is killed: each person counts once`, async () => {
   const { organizationId } = client;
   await call(client, 'organization.update-organization', { postalAddress: '1 Quay' });
   const { petition } = await publish();

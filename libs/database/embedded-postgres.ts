@@ -70,7 +70,7 @@ const retrySeconds = 10;
 /** How long a stop waits for connections that are closing. */
 const farewellSeconds = 2;
 
-/** In the server's log, which also names sockets that work. */
+/** The lines of the server's log if it could not create its socket. Other lines name sockets that work. */
 const socketFailure = /could not create any Unix-domain sockets|lock file ".*\.s\.PGSQL/;
 
 /** The advisory lock that means "in use". It is in the maintenance database. */
@@ -160,8 +160,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   };
 }
 
-/** Attaches to the cluster's server, and starts it if necessary. Waits for starts, stops and recovery. */
-/** @param last where users of a server that has crashed expect the next one. */
+/**
+ * Attaches to the cluster's server, and starts it if necessary. Waits for starts, stops and recovery.
+ *
+ * @param last where users of a server that has crashed expect the next one.
+ */
 async function bringUp(cluster: Cluster, log: (message: string) => void, last?: Address): Promise<Lease> {
   const begin = Date.now();
   let firstFailure: number | undefined;
@@ -317,7 +320,7 @@ async function startServer(
 async function allowSocket(data: string): Promise<void> {
   const file = join(data, 'pg_hba.conf');
   const isAllowed = /^local\s/m.test(await readFile(file, 'utf8'));
-  if (!isAllowed) await appendFile(file, 'local all all scram-sha-256\n');
+  if (!isAllowed) await appendFile(file, '\nlocal all all scram-sha-256\n');
 }
 
 /**

@@ -3,13 +3,16 @@ import { type DashboardWords } from '#locales';
 /** One text per kind of validation error, in the person's language. */
 type FaultWords = DashboardWords['faults'];
 
+/** The error of a field without a value. */
+export const MISSING = /^(is required|must not be (null|empty))$/;
+
 const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] = [
   // These two precede `must be a list of`, which also matches these messages but means an empty list.
   [/^must be a list of at most (\d+) names$/, ({ tooMany }, [, most]) => tooMany(most!)],
   [/^must be a list of at most (\d+) (IDs|objects)$/, ({ fewer }, [, most]) => fewer(most!)],
   [/^must contain only names/, ({ names }) => names],
   [/^must be true or false$/, ({ yesOrNo }) => yesOrNo],
-  [/^(is required|must not be (null|empty))$/, ({ required }) => required],
+  [MISSING, ({ required }) => required],
   [/^must be a list of/, ({ some }) => some],
   [/^is not a file/, ({ noFile }) => noFile],
   [/^has to wait for other imports/, ({ laterFile }) => laterFile],

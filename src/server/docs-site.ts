@@ -164,12 +164,8 @@ function addressOfPage(file: string): string {
 
 /** The operation that lists the ids for each field of an example: `petition.list-petitions` for `petitionId`. */
 function sourcesOf(calls: ReadonlyMap<string, Call>): Record<string, string> {
-  const lists = [...calls.keys()].flatMap((name) => {
-    const [, records] = /\.list-(.+)s$/.exec(name) ?? [];
-    return records === undefined ? [] : [[`${camelCase(records)}Id`, name] as const];
-  });
   return {
-    ...Object.fromEntries(lists),
+    ...byIdField(calls, /\.list-(.+)s$/),
     otherId: 'contact.list-contacts',
     offlineCountId: 'petition.list-offline-signatures',
     organizationId: 'organization.get-organization',
@@ -178,16 +174,21 @@ function sourcesOf(calls: ReadonlyMap<string, Call>): Record<string, string> {
 
 /** The operation that creates what the field of an example identifies: `webhook.create-webhook` for `webhookId`. */
 function creatorsOf(calls: ReadonlyMap<string, Call>): Record<string, string> {
-  const creators = [...calls.keys()].flatMap((name) => {
-    const [, record] = /\.(?:create|upload|invite)-(.+)$/.exec(name) ?? [];
-    return record === undefined ? [] : [[`${camelCase(record)}Id`, name] as const];
-  });
   return {
-    ...Object.fromEntries(creators),
+    ...byIdField(calls, /\.(?:create|upload|invite)-(.+)$/),
     updateId: 'contact.update-contacts',
     offlineCountId: 'petition.record-offline-signatures',
     invalidationId: 'petition.invalidate-signatures',
   };
+}
+
+/** @param record matches the names of operations, and captures the record: the key is the field of its id. */
+function byIdField(calls: ReadonlyMap<string, Call>, record: RegExp): Record<string, string> {
+  const named = [...calls.keys()].flatMap((name) => {
+    const found = record.exec(name)?.[1];
+    return found === undefined ? [] : [[`${camelCase(found)}Id`, name] as const];
+  });
+  return Object.fromEntries(named);
 }
 
 const camelCase = (words: string) => words.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());

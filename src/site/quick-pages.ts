@@ -18,8 +18,8 @@ const CACHE_MS = 1_000;
 /** How long pages stay cached while the database is unavailable. Their content cannot change during that time. */
 const CACHE_WHILE_DOWN_MS = 10 * 60_000;
 /**
- * How much longer the others get the previous page while one reader waits for the next one. On a busy machine that takes seconds, and
- * creating the page for each of them would cost ten times as much as sending it.
+ * How much longer the others get the previous page while one reader waits for the next one. On a busy machine, that takes seconds.
+ * Creating a page costs ten times as much as sending it.
  */
 const RENEWAL_MS = 9_000;
 /** At this size, the cache is cleared. */

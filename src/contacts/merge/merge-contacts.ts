@@ -29,8 +29,8 @@ import { MergedLinks } from './merged-links.js';
   summary: 'Merge contacts of the same person',
   description:
     'Merges the contacts in `otherIds` into the contact `contactId`, and returns that contact. Their lists, tags, notes, signatures and consents move ' +
-    'to it, and their details fill its empty fields. Several signatures of one petition become one. The contact is ' +
-    'unsubscribed if any of them had unsubscribed, or had opted out of email to any of their addresses. ' +
+    'to it, and their details fill its empty fields. Several signatures of one petition become one. If one of them ' +
+    'has unsubscribed, or has opted out with any of their addresses, the contact is unsubscribed. ' +
     'The others are then deleted, and requests with their ids return 404 with the reason `MERGED` and `mergedInto`. You ' +
     'can’t undo a merge, but the contact’s history keeps all their details.',
   answers: contactSchema,

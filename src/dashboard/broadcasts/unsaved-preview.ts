@@ -5,7 +5,7 @@ import { UnsavedPreviews } from '../../broadcasts/index.js';
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { mailPage } from '../document.js';
-import { faultIn } from '../faults.js';
+import { faultIn, MISSING } from '../faults.js';
 import { type PageContext } from '../page-context.js';
 import { pathOfScript } from '../scripts.js';
 import { type BroadcastRecord, faultWithin } from './broadcast.js';
@@ -34,9 +34,7 @@ export async function showUnsaved(context: PageContext, fields: Record<string, u
 /** Whether the form is incomplete, and nothing in it is wrong. */
 function isOnlyMissing(error: unknown): boolean {
   const { issues = [] } = error instanceof RpcError ? error.details : {};
-  return (
-    issues.length > 0 && issues.every(({ message }) => /^(is required|must not be empty)$/.test(message))
-  );
+  return issues.length > 0 && issues.every(({ message }) => MISSING.test(message));
 }
 
 /** What prevents a preview, with the names of the fields; undefined if another page shows the error. */

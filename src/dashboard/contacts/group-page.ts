@@ -166,7 +166,7 @@ function withUpdate(path: string, updateId: string): string {
   return `${path}${path.includes('?') ? '&' : '?'}${UPDATE}=${updateId}`;
 }
 
-/** What else can be done with the chosen contacts. */
+/** Links to the pages that export, unsubscribe and erase the chosen contacts. */
 function OtherActions({ address, words }: PageContext): Html | null {
   const { unsubscribe, export: exporting, erase } = words.contacts.grouping;
   const query = address.search.toString();

@@ -293,8 +293,7 @@ function nameOfSigner({ signer, status }: SignatureOfPetition, words: DashboardW
   return signer?.name ?? (status === 'PENDING' ? unconfirmed : gone);
 }
 
-/** The status of a removed signature links to its invalidation, which can be restored. */
-/** The list has one status at a time, so only removed signatures have more to say: a link to their removal. */
+/** Links a removed signature to its removal, which can be undone. All rows of a list have the same status, so the others show none. */
 function StateOf(
   { status, invalidationId }: SignatureOfPetition,
   { words, address }: PageContext,
