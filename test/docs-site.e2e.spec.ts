@@ -78,6 +78,27 @@ it('operations are called with one click, with the key that the first start prin
   expect(failed).toEqual([]);
 });
 
+it('a page that meets the limit per second waits and sends again', async () => {
+  window = await browser.open();
+  const { page } = window;
+  const limited = new Set<string>();
+  await page.route('**/v1/*', (route) => {
+    const [address] = route.request().url().split('?');
+    if (limited.has(address!)) return route.continue();
+    limited.add(address!);
+    return route.fulfill({ status: 429, headers: { 'Retry-After': '1' }, json: { error: {} } });
+  });
+  await page.goto(printed);
+  await page.goto(`${new URL(printed).origin}/docs/list.get-list`);
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.locator('.try [role=status] pre').waitFor();
+  expect(await page.locator('.try').getAttribute('data-status')).toBe('200');
+  expect([...limited].map((address) => new URL(address).pathname)).toEqual([
+    '/v1/list.list-lists',
+    '/v1/list.get-list',
+  ]);
+});
+
 it('curl, TypeScript and Python send the same request', async () => {
   const sent: string[] = [];
   const recorder: Server = createServer((request, response) => {

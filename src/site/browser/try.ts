@@ -43,6 +43,16 @@
     const oldest = (field: string) =>
       name!.startsWith('note.') && field === 'contactId' ? '?sort=createdAt&limit=1' : '';
     const authorization = () => ({ Authorization: `Bearer ${key.value.trim()}` });
+    /** Waits for the limit per second, which a page may use up itself while it looks for records. */
+    const call = async (address: string, options: RequestInit): Promise<[Response, number]> => {
+      for (let attempt = 1; ; attempt++) {
+        const started = performance.now();
+        const response = await fetch(address, options);
+        const seconds = Number(response.headers.get('Retry-After'));
+        if (response.status !== 429 || seconds > 2 || attempt === 5) return [response, started];
+        await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
+      }
+    };
 
     /** What ends or deletes a record gets the last one, because the first ones are those of the demo. Its last email is a draft. */
     const isLast = /\.(delete|revoke|rotate|remove|cancel|withdraw)-|^broadcast\.(update|send)-/.test(name!);
@@ -53,7 +63,7 @@
       const comment = name!.endsWith('-comment') ? '&commentState=WAITING' : '';
       const of = OF[field];
       const query = of ? `?${of}=${await idOf(of)}${field === 'signatureId' ? comment : ''}` : oldest(field);
-      const response = await fetch(`/v1/${list}${query}`, { headers: authorization() });
+      const [response] = await call(`/v1/${list}${query}`, { headers: authorization() });
       if (!response.ok) throw new Error(await response.text());
       const { data } = (await response.json()) as { data: Record<string, string> | Record<string, string>[] };
       const all = Array.isArray(data) ? data : [data];
@@ -119,8 +129,7 @@
       const isBody = type === 'application/json';
       const query = isBody ? '' : new URLSearchParams(input as Record<string, string>).toString();
       const body = isBody ? JSON.stringify(input) : file && (await contentOf(file));
-      const started = performance.now();
-      const response = await fetch(`/v1/${name}${query && `?${query}`}`, {
+      const [response, started] = await call(`/v1/${name}${query && `?${query}`}`, {
         method: method!,
         headers: { ...authorization(), ...(type && { 'Content-Type': type }) },
         ...(body && { body }),
