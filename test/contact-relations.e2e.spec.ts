@@ -325,7 +325,7 @@ it('comments are found by their state, among 10,000 of the petition', async () =
   const comments = new PublicComments(watching as DataSource, store, contacts);
   await comments.newest(organizationId, petitionId!, 'SHOWN', 10);
   await comments.newest(organizationId, petitionId!, 'APPROVED', 10);
-  expect(await comments.waiting(organizationId, petitionId!, 100)).toBe(100);
+  expect(await comments.waiting(organizationId, [petitionId!], 100)).toEqual(new Map([[petitionId, 100]]));
   for (const sort of ['createdAt', '-createdAt']) {
     const listing = { organizationId, limit: 100, sort, within: petitionId! };
     await findRows(watching, listing, SIGNATURES_BY_COMMENT.WAITING);

@@ -13,6 +13,8 @@ import { Fixture } from './fixture.js';
 import { Api, Client } from './harness.js';
 import { isLong } from './length.js';
 import { type OperationRow, OPERATIONS } from './operations.js';
+import { signedIn } from './people-in.js';
+import { call } from './petition-page.js';
 
 /**
  * The cost of each operation in PostgreSQL, counted from outside, so that no change increases it unnoticed. To
@@ -230,6 +232,37 @@ it(`looks up a key once for ${CALLERS} parallel requests`, async () => {
   }
   const lookUps = proxy.turns.filter(({ statements }) => statements.some((one) => LOOK_UP.test(one)));
   expect(lookUps).toEqual([{ statements: [expect.stringMatching(LOOK_UP)] }]);
+});
+
+it('the home page of the dashboard sends at most three queries per card', async () => {
+  const own = await api.organization();
+  for (let n = 0; n < 6; n += 1) {
+    const { petitionId } = await call(own, 'petition.create-petition', {
+      name: `Petition ${n}`,
+      comments: 'APPROVED',
+    });
+    await call(own, 'petition.publish-petition', { petitionId });
+    await call(own, 'broadcast.create-broadcast', { name: `Email ${n}`, subject: 'Hello', content: 'Hello' });
+    await call(own, 'contact.create-contact', {
+      organizationId: own.organizationId,
+      email: `${n}@example.org`,
+      subscribed: true,
+    });
+  }
+  const owner = await signedIn(api, own, 'OWNER', 'owner@example.org');
+  const queriesOf = async (path: string) => {
+    const { statements } = await count(async () => {
+      const { status } = await owner.get(`/dashboard/${own.organizationId}${path}`);
+      expect([path, status]).toEqual([path, 200]);
+    });
+    return statements.filter((one) => !/^(BEGIN|ROLLBACK)/.test(one)).map((one) => one.slice(0, 100));
+  };
+  // The first visit counts the past days.
+  await queriesOf('');
+  const queries = await queriesOf('');
+  const cards = ['days', 'petitions', 'attention', 'contacts', 'emails'];
+  expect(queries).toContainEqual(expect.stringContaining('petition.id'));
+  expect(queries.slice(3 * cards.length)).toEqual([]);
 });
 
 function isLess(one: Cost, other: Cost): boolean {

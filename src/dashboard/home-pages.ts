@@ -16,13 +16,15 @@ import {
   Progress,
   SectionOf,
 } from './parts.js';
-import { WaitingComments } from './petitions/pages.js';
+import { waitingComments } from './petitions/pages.js';
 import { type PetitionRecord, signaturesOf } from './petitions/petition.js';
 import { type PageContext } from './page-context.js';
 import { timeZoneOf } from './time-zone.js';
 
 /** Number of records that a card shows. */
 const LIMIT = 5;
+/** The newest emails among which drafts and problems are looked for. */
+const RECENT_EMAILS = 25;
 /** Days in the charts, and those whose sum is below each figure. */
 const [DAYS, LATELY] = [30, 7];
 
@@ -33,20 +35,22 @@ export const homePages: PageDefinition[] = [
     needs: null,
     show: async (context) => {
       const { words } = context;
-      const petitions = await openPetitions(context);
+      const [petitions, emails] = await Promise.all([
+        listOf<PetitionRecord>(context, 'petition', { status: 'PUBLISHED' }),
+        listOf<BroadcastRecord>(context, 'broadcast', { limit: RECENT_EMAILS }),
+      ]);
       const [days, steps, ...cards] = await Promise.all([
         DaysOf(context),
         StepsOf(context, petitions),
         PetitionsOf(context, petitions),
-        AttentionOf(context),
+        AttentionOf(context, emails),
         ContactsOf(context),
-        EmailsOf(context),
       ]);
       return context.view.page({
         section: 'overview',
         title: words.sections.overview,
         content: html`${steps} ${FirstActions(context)} ${days}
-          <div class="pair">${cards}</div>`,
+          <div class="pair">${cards} ${EmailsOf(context, emails.slice(0, LIMIT))}</div>`,
       });
     },
   },
@@ -59,18 +63,13 @@ async function listOf<T>({ api, person }: PageContext, service: string, fields: 
   return (await api.run<Listed<T>>(`${service}.list-${service}s`, { limit: LIMIT, ...fields })).records;
 }
 
-function openPetitions(context: PageContext): Promise<PetitionRecord[]> {
-  return listOf<PetitionRecord>(context, 'petition', { status: 'PUBLISHED' });
-}
-
 async function PetitionsOf(context: PageContext, petitions: readonly PetitionRecord[]): Promise<Html | null> {
   const { words, address, person } = context;
   if (!person.may('petition:read')) return null;
   const { home, petitions: texts } = words;
+  const WaitingOf = await waitingComments(context, petitions);
   const each = petitions.map(
-    async (
-      petition,
-    ) => html`<h3><a href="${address.path(`petitions/${petition.id}`)}">${petition.title}</a></h3>
+    (petition) => html`<h3><a href="${address.path(`petitions/${petition.id}`)}">${petition.title}</a></h3>
       ${Progress({
         words,
         name: petition.id,
@@ -79,22 +78,20 @@ async function PetitionsOf(context: PageContext, petitions: readonly PetitionRec
         max: petition.goal,
       })}
       ${signaturesOf(petition) >= petition.goal ? html`<p class="small">${home.reached}</p>` : null}
-      ${await WaitingComments(context, petition)}`,
+      ${WaitingOf(petition)}`,
   );
   return SectionOf(home.open, [
-    ...(petitions.length === 0 ? [html`<p>${home.noneOpen}</p>`] : await Promise.all(each)),
+    ...(petitions.length === 0 ? [html`<p>${home.noneOpen}</p>`] : each),
     petitions.length < LIMIT ? null : html`<p><a href="${address.path('petitions')}">${home.all}</a></p>`,
   ]);
 }
 
 /** Drafts, suspicious signatures, problems of the last emails, and webhooks that no longer deliver. */
-async function AttentionOf(context: PageContext): Promise<Html | null> {
+async function AttentionOf(context: PageContext, emails: readonly BroadcastRecord[]): Promise<Html | null> {
   const { words, address, api, person } = context;
   const { attention } = words.home;
-  const [petitions, drafts, sent, webhooks, suspicious] = await Promise.all([
+  const [petitions, webhooks, suspicious] = await Promise.all([
     listOf<PetitionRecord>(context, 'petition', { status: 'DRAFT' }),
-    listOf<BroadcastRecord>(context, 'broadcast', { status: 'DRAFT' }),
-    listOf<BroadcastRecord>(context, 'broadcast', { status: 'SENT' }),
     listOf<{ id: string; url: string; status: string }>(context, 'webhook', { limit: 100 }),
     person.may('petition:read') ? api.find(RecentSignatures).suspiciousLately(api.organizationId) : [],
   ]);
@@ -107,8 +104,8 @@ async function AttentionOf(context: PageContext): Promise<Html | null> {
       .map(({ id, url, status }) =>
         item(`webhooks/${id}`, url, status === 'FAILING' ? attention.failing : attention.webhook),
       ),
-    sent.flatMap(({ id, name, recipients }) =>
-      recipients && missed(recipients) > 0
+    emails.flatMap(({ id, name, status, recipients }) =>
+      status === 'SENT' && recipients && missed(recipients) > 0
         ? item(`broadcasts/${id}`, name, attention.missed(numberIn(words, missed(recipients))))
         : [],
     ),
@@ -116,7 +113,9 @@ async function AttentionOf(context: PageContext): Promise<Html | null> {
       item(`petitions/${petitionId}/signatures?suspicious=true`, title, attention.suspicious(signatures)),
     ),
     petitions.map(({ id, title }) => item(`petitions/${id}`, title, attention.petition)),
-    drafts.map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),
+    emails
+      .filter(({ status }) => status === 'DRAFT')
+      .map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),
   ];
   // The first of each kind first, so that many of one kind do not hide the others.
   const most = Math.max(...kinds.map(({ length }) => length));
@@ -181,9 +180,7 @@ async function ContactsOf(context: PageContext): Promise<Html | null> {
 }
 
 /** The last emails and how many people they reached. */
-async function EmailsOf(context: PageContext): Promise<Html | null> {
-  const { words, address } = context;
-  const emails = await listOf<BroadcastRecord>(context, 'broadcast', { limit: LIMIT });
+function EmailsOf({ words, address }: PageContext, emails: readonly BroadcastRecord[]): Html | null {
   if (emails.length === 0) return null;
   return SectionOf(words.home.lastEmails, [
     html`<ul class="past">

@@ -34,9 +34,10 @@ export class CommentsWaiting implements Timer {
     // The email a day before was about the others that wait.
     const since = new Date(dueAt.getTime() - DAY_MS);
     const countedAt = Date.now();
-    const added = await this.comments.waiting(organizationId, petitionId, 1, since);
-    if (added === 0) return;
-    const waiting = await this.comments.waiting(organizationId, petitionId, MOST);
+    const count = async (...options: [most: number, since?: Date]) =>
+      (await this.comments.waiting(organizationId, [petitionId], ...options)).get(petitionId)!;
+    if ((await count(1, since)) === 0) return;
+    const waiting = await count(MOST);
     const matter: Matter = {
       organizationId,
       notification: 'commentWaiting',

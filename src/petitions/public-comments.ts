@@ -86,24 +86,27 @@ export class PublicComments {
   }
 
   /**
-   * The number of comments that await a review; at most `most`. The order makes PostgreSQL use their index.
+   * The number of comments that await a review, by petition; at most `most` of each. The order makes PostgreSQL use their index.
    *
    * @param since only comments that were recorded after this moment.
    */
   async waiting(
     organizationId: string,
-    petitionId: string,
+    petitionIds: readonly string[],
     most: number,
     since: Date | null = null,
-  ): Promise<number> {
-    const [row] = await this.source.query<{ count: number }[]>(
-      `SELECT count(*)::int AS count FROM (
-         SELECT FROM ${petitions.linkTable!}
-         WHERE organization_id = $1 AND record_id = $2 AND comment_state = 'WAITING' AND detail IS NOT NULL
-           AND ended_at IS NULL AND created_at > coalesce($4::timestamptz, '-infinity') ORDER BY created_at LIMIT $3
-       ) waiting`,
-      [organizationId, petitionId, most, since],
+  ): Promise<ReadonlyMap<string, number>> {
+    if (petitionIds.length === 0) return new Map();
+    const rows = await this.source.query<{ id: string; count: number }[]>(
+      `SELECT petition.id, (
+         SELECT count(*)::int FROM (
+           SELECT FROM ${petitions.linkTable!}
+           WHERE organization_id = $1 AND record_id = petition.id AND comment_state = 'WAITING' AND detail IS NOT NULL
+             AND ended_at IS NULL AND created_at > coalesce($4::timestamptz, '-infinity') ORDER BY created_at LIMIT $3
+         ) waiting
+       ) AS count FROM unnest($2::uuid[]) AS petition(id)`,
+      [organizationId, petitionIds, most, since],
     );
-    return row!.count;
+    return new Map(rows.map(({ id, count }) => [id, count]));
   }
 }

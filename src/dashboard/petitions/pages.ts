@@ -148,7 +148,7 @@ async function showPetition(
     ${offlineSignatures > 0 ? html`<p>${petitions.paper.included(offlineSignatures)}</p>` : null}
     ${GoalProposal(context, petition)}
     ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
-    ${await WaitingComments(context, petition)}
+    ${(await waitingComments(context, [petition]))(petition)}
     ${Actions(
       [
         mayWrite && status === 'DRAFT' && link('publish', petitions.publish, false),
@@ -286,19 +286,22 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
   return WritingForm(context, form, petitions.add, { before: petition, facts });
 }
 
-/** How many comments await approval, with a link to them. Counting more would take longer and show nothing more. */
-export async function WaitingComments(
+/** How many comments of each petition await approval, with a link to them. Counting more would take longer and show nothing more. */
+export async function waitingComments(
   { words, address, api }: PageContext,
-  { id, comments }: PetitionRecord,
-): Promise<Html | null> {
-  if (comments !== 'APPROVED') return null;
-  const waiting = await api.find(PublicComments).waiting(api.organizationId, id, 1_000);
-  if (waiting === 0) return null;
-  const { waitingComments, comments: texts } = words.petitions;
-  return html`<p>
-    ${waitingComments(waiting)}
-    <a href="${address.path(`petitions/${id}/signatures?commentState=WAITING`)}">${texts.review}</a>
-  </p>`;
+  petitions: readonly PetitionRecord[],
+): Promise<(petition: PetitionRecord) => Html | null> {
+  const ids = petitions.filter(({ comments }) => comments === 'APPROVED').map(({ id }) => id);
+  const waiting = await api.find(PublicComments).waiting(api.organizationId, ids, 1_000);
+  const { waitingComments: countOf, comments: texts } = words.petitions;
+  return ({ id }) => {
+    const count = waiting.get(id) ?? 0;
+    if (count === 0) return null;
+    return html`<p>
+      ${countOf(count)}
+      <a href="${address.path(`petitions/${id}/signatures?commentState=WAITING`)}">${texts.review}</a>
+    </p>`;
+  };
 }
 
 function typedIn(form: FormInput, timeZone: string, petition?: PetitionRecord): Record<string, unknown> {
