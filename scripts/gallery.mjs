@@ -232,7 +232,7 @@ async function organizationWith(data) {
 /** The path that turns off notifications, from an email. */
 function unsubscribeLinks() {
   const mails = join(directory, 'data/mail');
-  const files = readdirSync(mails, { recursive: true }).filter((file) => /\.\w+$/.test(file));
+  const files = readdirSync(mails, { recursive: true }).filter((file) => file.endsWith('.eml'));
   const texts = files.map((file) => readFileSync(join(mails, file), 'utf8').replaceAll(/=\r?\n/g, ''));
   return texts
     .flatMap((text) => /\/dashboard\/notifications\/[\w-]+\/[\w.-]+/.exec(text)?.[0] ?? [])

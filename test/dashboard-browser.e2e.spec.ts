@@ -908,6 +908,17 @@ inBrowser('in Chromium', () => {
     await eventually(async () =>
       expect(await field.inputValue()).toMatch(/^\| a \|\n\| - \|\n\n!\[The river\]\(\/images\/\S+\)$/),
     );
+
+    // The image at the top is uploaded in place, too, and is chosen then.
+    const chooser = page.waitForEvent('filechooser');
+    await page.getByRole('button', { name: images.add }).click();
+    await (await chooser).setFiles(join(__dirname, '../src/demo/logo.png'));
+    await page.getByLabel(images.alt).fill('Our logo');
+    await page.getByRole('button', { name: editor.insertImage }).click();
+    const top = page.locator('select[name=imageId]');
+    await eventually(async () => expect(await top.locator('option:checked').textContent()).toBe('logo.png'));
+    const { body } = await client.get('image.get-image', { imageId: await top.inputValue() });
+    expect(body.data).toMatchObject({ name: 'logo.png', alt: 'Our logo' });
     window.requireQuiet(api.origin);
   });
 

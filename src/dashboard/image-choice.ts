@@ -49,7 +49,7 @@ export async function findImage(
   }
 }
 
-/** Offers the newest 100 images. Null if the viewer may not read images: the stored image is then kept. */
+/** Offers the newest 100 images. The script `editor` shows the button, which adds another one. Null if the viewer may not read images: the stored image is then kept. */
 export async function ImageField(
   { words, person, form, api }: PageContext,
   imageId: string | null | undefined,
@@ -59,7 +59,7 @@ export async function ImageField(
   const { records } = await api.run<{ records: ImageRecord[] }>('image.list-images', { limit: 100 });
   const known = records.map(({ id, name }) => ({ value: id, text: name }));
   const isElsewhere = imageId && !known.some(({ value }) => value === imageId);
-  return SelectField(form, {
+  const select = SelectField(form, {
     name: 'imageId',
     label: images.choose,
     hint: images.chooseHint,
@@ -71,4 +71,6 @@ export async function ImageField(
       ...known,
     ],
   });
+  if (!person.may('image:write')) return select;
+  return html`${select}<button type="button" class="button plain" data-new-image hidden>${images.add}</button>`;
 }

@@ -29,7 +29,7 @@ export const images: typeof en = {
     button: (name) => `„${name}“ überall löschen`,
   },
   choose: 'Bild',
-  chooseHint: 'Laden Sie es zuerst unter „Bilder“ hoch und wählen Sie es dann hier.',
+  chooseHint: 'Eines der Bilder unter „Bilder“.',
   noImage: 'Kein Bild',
   present: 'Aktuelles Bild',
   done: {

@@ -22,7 +22,7 @@ export const images = {
     button: (name: string) => `Delete “${name}” everywhere`,
   },
   choose: 'Image',
-  chooseHint: 'Upload it under “Images” first, then choose it here.',
+  chooseHint: 'One of the images under “Images”.',
   noImage: 'No image',
   present: 'Current image',
   done: {

@@ -11,6 +11,8 @@ import { documentOf, markdownOf, mergeNames, schema } from './markdown.js';
 
 const { nodes, marks } = schema;
 
+type Uploaded = { id: string; src: string; name: string; alt: string };
+
 const isMarked =
   (type: MarkType) =>
   ({ selection, storedMarks, doc }: EditorState): boolean =>
@@ -268,11 +270,16 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     showTools();
   };
 
-  type Asked = { value?: string; complete?: (text: string) => string | undefined };
+  /** `from` gets the focus back, in place of the editor. */
+  type Asked = {
+    value?: string;
+    complete?: (text: string) => string | undefined;
+    from?: HTMLElement | undefined;
+  };
   const ask = (
     name: string,
     apply: (text: string, typed: string) => void,
-    { value = '', complete = String }: Asked = {},
+    { value = '', complete = String, from }: Asked = {},
   ) => {
     const dialog = dialogs.find(({ dataset }) => dataset.dialog === name)!;
     const input = dialog.querySelector('input')!;
@@ -282,12 +289,13 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     input.oninput = check;
     check();
     dialog.showModal();
-    dialog.onclose = () => view.focus();
+    const goBack = () => (from ?? view).focus();
+    dialog.onclose = goBack;
     // The close event comes later, and keys that are pressed before it belong behind the change.
     dialog.querySelector('form')!.onsubmit = (event) => {
       event.preventDefault();
       dialog.close();
-      view.focus();
+      goBack();
       const typed = input.value.trim();
       if ((event.submitter as HTMLButtonElement).value === 'apply') apply(complete(typed)!, typed);
     };
@@ -309,8 +317,8 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     };
     ask('link', change, { value: before, complete: (typed) => completed(typed, hasMerges) });
   };
-  /** Uploads the file on the page that people without scripts use, and reads the address from the page that follows. */
-  const upload = async (file: File, alt: string) => {
+  /** Uploads the file on the page that people without scripts use, and reads the image from the page that follows. */
+  const upload = async (file: File, alt: string): Promise<Uploaded> => {
     const body = new FormData();
     body.append('alt', alt);
     body.append('file', file);
@@ -323,6 +331,9 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     // An email is read elsewhere, so it needs the whole address.
     const src = hasMerges ? page.querySelector<HTMLInputElement>('#url')?.value : shown?.getAttribute('src');
     if (!src) throw new Error(page.querySelector('.faults')?.textContent.trim() ?? failure);
+    return { id: /[^/]+$/.exec(new URL(response.url).pathname)![0], src, name: file.name, alt };
+  };
+  const insertImage = ({ src, alt }: Uploaded) => {
     const image = nodes.image.create({ src, alt });
     if (isShown()) {
       // The image follows the selected text and does not replace it.
@@ -334,19 +345,44 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
       field.dispatchEvent(new Event('input', { bubbles: true }));
     }
   };
-  const takeImage = (files: FileList | null | undefined): boolean => {
+  const takeImage = (
+    files: FileList | null | undefined,
+    use: (image: Uploaded) => void = insertImage,
+    from?: HTMLElement,
+  ): boolean => {
     const file = [...(files ?? [])].find(({ type }) => type.startsWith('image/'));
     if (!file) return false;
     failed.hidden = true;
-    ask('image', (alt) => {
-      upload(file, alt).catch((error: Error) => fail(error instanceof TypeError ? failure : error.message));
-    });
+    (from ?? surface).after(failed);
+    const apply = (alt: string) => {
+      upload(file, alt)
+        .then(use)
+        .catch((error: Error) => fail(error instanceof TypeError ? failure : error.message));
+    };
+    ask('image', apply, { from });
     return true;
   };
+  let whenPicked = () => takeImage(picker.files);
+  const pick = (then = () => takeImage(picker.files)) => {
+    whenPicked = then;
+    picker.click();
+  };
   picker.addEventListener('change', () => {
-    takeImage(picker.files);
+    whenPicked();
     picker.value = '';
   });
+  const choice = field.form!.querySelector<HTMLSelectElement>('select[name=imageId]');
+  const adder = field.form!.querySelector<HTMLButtonElement>('[data-new-image]');
+  if (choice && adder) {
+    adder.hidden = false;
+    const choose = ({ id, name }: Uploaded) => {
+      const known = [...choice.options].some(({ value }) => value === id);
+      if (!known) choice.add(new Option(name, id), 1);
+      choice.value = id;
+      for (const type of ['input', 'change']) choice.dispatchEvent(new Event(type, { bubbles: true }));
+    };
+    adder.addEventListener('click', () => pick(() => takeImage(picker.files, choose, adder)));
+  }
 
   for (const button of buttons) {
     // The selection stays in the text.
@@ -355,7 +391,7 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
       const { tool = '' } = button.dataset;
       if (tool === 'markdown') return show(!isShown());
       if (tool === 'link') return askForLink();
-      if (tool === 'image') return picker.click();
+      if (tool === 'image') return pick();
       TOOLS[tool]!.run(view.state, (transaction) => view.dispatch(transaction));
       view.focus();
     });
