@@ -450,6 +450,19 @@ describe('every operation', () => {
 describe('the documented errors', () => {
   hasOrganization(beforeAll);
 
+  let [posts, tags, limited]: Client[] = [];
+  let unreachable: { gate: DatabaseGate; origin: string };
+  beforeAll(async () => {
+    posts = await own.caller({ scopes: ['post:read'] });
+    tags = await own.caller({ scopes: ['tag:read'] });
+    limited = await own.caller({ rateLimit: 1 });
+    const gate = await DatabaseGate.before(api.database.url);
+    const { origin } = await api.addInstance({ DATABASE_URL: gate.url });
+    gate.shut();
+    unreachable = { gate, origin };
+  });
+  afterAll(() => unreachable.gate.stop());
+
   it('ROLE_EXCEEDS_YOURS is documented where roles are assigned or removed', async () => {
     const { paths } = (await client.request('GET', '/openapi.json')).body;
     const declared = Object.entries<Record<string, any>>(paths).filter(([, methods]) =>
@@ -533,25 +546,77 @@ describe('the documented errors', () => {
     return [type].flat().includes('integer') ? minimum : NIL;
   }
 
-  function ask({ method, path, bodyType, input }: Documented, headers = {}, padding = ''): Promise<Answer> {
+  type Asked = {
+    by?: Client;
+    headers?: Record<string, string>;
+    more?: object;
+    padding?: string;
+    method?: string;
+  };
+
+  function ask(
+    { path, bodyType, ...operation }: Documented,
+    { by = client, headers = {}, more = {}, padding = '', method = operation.method }: Asked = {},
+  ): Promise<Answer> {
+    const input = { ...operation.input, ...more };
     const isJson = bodyType === 'application/json';
     const query = isJson ? '' : `?${new URLSearchParams(input as Record<string, string>).toString()}`;
     const body = bodyType && (isJson ? JSON.stringify(input) : 'email\n') + padding;
-    return client.request(method, path + query, body, {
+    return by.request(method, path + query, body, {
       ...(body ? { 'Content-Type': bodyType } : {}),
       ...headers,
     });
   }
 
+  let networks = 0;
+  /** From a network of its own, because requests without a valid key are limited per network. */
+  function askWithoutKey(operation: Documented): Promise<Answer> {
+    networks += 1;
+    const headers = { 'X-Forwarded-For': `10.8.${networks}.1` };
+    return ask(operation, { by: new Client(api.origin, '', undefined), headers });
+  }
+
+  /** Repeats the key of another request, with the ids of records that exist, because some operations look for them first. */
+  async function askWithUsedKey(operation: Documented): Promise<Answer> {
+    if (!operation.bodyType) return ask(operation);
+    const name = operation.path.slice('/v1/'.length);
+    const send = async () =>
+      own.send(name, await OPERATIONS[name]!.ask(own), { headers: { 'Idempotency-Key': 'used' } });
+    // Anyone can have a publishable key, so its requests do not share the keys of the organization's own programs.
+    if (['petition.request-signature', 'form.submit-form'].includes(name)) await send();
+    return send();
+  }
+
+  /** Sends a request of a key with one request per second until one is rejected, because each may take a second. */
+  async function askTooOften(operation: Documented): Promise<Answer> {
+    const by = limited!;
+    for (let tries = 0; ; tries += 1) {
+      const answers = await Promise.all([ask(operation, { by }), ask(operation, { by })]);
+      const rejected = answers.find(({ status }) => status === 429);
+      if (rejected || tries === 20) return rejected ?? answers[0];
+    }
+  }
+
   it.each<[number, (operation: Documented) => Promise<Answer>]>([
+    [400, (operation) => ask(operation, { more: { unknownField: '1' } })],
+    [401, askWithoutKey],
+    [403, (operation) => ask(operation, { by: operation.path.startsWith('/v1/tag.') ? posts! : tags! })],
     [404, (operation) => ask(operation)],
+    [405, (operation) => ask(operation, { method: 'PUT' })],
     [
       413,
       (operation) =>
-        ask(operation, {}, ' '.repeat((operation.bodyType?.startsWith('image/') ? 16 : 1) * 1024 * 1024)),
+        ask(operation, {
+          padding: ' '.repeat((operation.bodyType?.startsWith('image/') ? 16 : 1) * 1024 * 1024),
+        }),
     ],
-    [415, (operation) => ask(operation, operation.bodyType ? { 'Content-Type': 'text/plain' } : {})],
-    [422, (operation) => ask(operation, operation.bodyType ? { 'Idempotency-Key': 'used' } : {})],
+    [
+      415,
+      (operation) => ask(operation, operation.bodyType ? { headers: { 'Content-Type': 'text/plain' } } : {}),
+    ],
+    [422, askWithUsedKey],
+    [429, askTooOften],
+    [503, (operation) => ask(operation, { by: client.at(unreachable.origin) })],
   ])('%i is returned by exactly the operations that document it', async (status, asking) => {
     const asked = isLong || status === 404 ? requests() : oneOfEachForm();
     await client.post('list.create-list', { name: 'x' }, { 'Idempotency-Key': 'used' });
