@@ -102,7 +102,12 @@ async function AttentionOf(context: PageContext, emails: readonly BroadcastRecor
     webhooks
       .filter(({ status }) => status === 'DISABLED' || status === 'FAILING')
       .map(({ id, url, status }) =>
-        item(`webhooks/${id}`, url, status === 'FAILING' ? attention.failing : attention.webhook),
+        // A phone has no room for the scheme, which all of them share.
+        item(
+          `webhooks/${id}`,
+          url.replace(/^https:\/\//, ''),
+          status === 'FAILING' ? attention.failing : attention.webhook,
+        ),
       ),
     emails.flatMap(({ id, name, status, recipients }) =>
       status === 'SENT' && recipients && missed(recipients) > 0
