@@ -249,6 +249,23 @@ it('marks messages as in doubt if the process crashed while the mail server acce
   expect((await status(second, broadcastId)).recipients).toMatchObject({ total: 1, sent: 0, inDoubt: 1 });
 });
 
+it('marks messages as in doubt if the mail server disconnects after it accepted them, and does not resend them', async () => {
+  const server = await serverWith();
+  const [broadcastId, next] = [await newBroadcast(server, 1), await newBroadcast(server, 1)];
+  await mail.behave({ cut: 'end' });
+  await call(server, 'broadcast.send-broadcast', { broadcastId });
+  await eventually(async () => {
+    expect((await status(server, broadcastId)).recipients).toMatchObject({ total: 1, sent: 0, inDoubt: 1 });
+  });
+  await mail.behave({});
+  await call(server, 'broadcast.send-broadcast', { broadcastId: next });
+  await eventually(async () => expect((await status(server, next)).status).toBe('SENT'));
+  await mail.settle();
+  // Both are to the same person. The mail server counts a message when it has confirmed it.
+  expect([...mail.addresses.values()]).toEqual([1]);
+  expect((await status(server, broadcastId)).status).toBe('SENT');
+});
+
 longIt(
   'sends no message twice if processes or the mail server crash, and reports each missing one as failed or in doubt',
   async () => {

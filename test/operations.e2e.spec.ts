@@ -258,6 +258,25 @@ describe('scopes', () => {
   const conditional = ROWS.flatMap(([operation, { scope, fields = {} }]) =>
     Object.entries(fields).map(([field, more]) => ({ operation, scope, field, more })),
   );
+  it('every word of a list requires its own scope, not only the first', async () => {
+    const words = conditional.filter(({ field }) => field.includes('='));
+    expect(words.length).toBeGreaterThan(3);
+    for (const { operation, scope, field, more } of words) {
+      const [name, word] = field.split('=');
+      const others = words.filter((one) => one.operation === operation && one.more !== more);
+      for (const { field: other, more: has } of others) {
+        const both = `${name}=${other.split('=')[1]},${word}`;
+        const { status, body } = await askWith([scope, has!], operation, both);
+        expect([operation, both, status, body.error?.reason]).toEqual([
+          operation,
+          both,
+          403,
+          'SCOPE_MISSING',
+        ]);
+      }
+    }
+  });
+
   it.each(conditional)('$operation with $field requires $more', async ({ operation, scope, field, more }) => {
     const eventTypes = async () =>
       (await api.eventTypes(client.organizationId)).filter((type) => type !== 'ApiKeyCreated');

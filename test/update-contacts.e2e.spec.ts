@@ -305,6 +305,19 @@ describe('update-contacts', () => {
   });
 });
 
+it('delete-contacts erases suppressions of the addresses of each contact', async () => {
+  const ids = [await create(), await create()];
+  const { email: former } = await whole(ids[0]!);
+  await own.ask('contact.update-contact', { contactId: ids[0], email: `new-${former}` });
+  const { email } = await whole(ids[1]!);
+  for (const address of [former, email]) await own.ask('suppression.create-suppression', { email: address });
+  const suppressed = async () =>
+    (await own.ask('suppression.list-suppressions')).map(({ email }: { email: string | null }) => email);
+  expect((await suppressed()).toSorted()).toEqual([former, email].toSorted());
+  await own.ask('contact.delete-contacts', { contactIds: ids });
+  expect(await suppressed()).toEqual([null, null]);
+});
+
 it('delete-contacts erases all of the contacts or none, and repeats nothing', async () => {
   const before = await create();
   const changed = await create({ tags: ['Donor'] });
