@@ -350,9 +350,9 @@ describe('@advocacy/client', () => {
       expect(stdout.split('\n')).toEqual(
         expect.arrayContaining([
           '1 signature',
-          'ada@example.org',
+          'lin@example.org',
           '1 petitions, no more',
-          'The address belongs to Ada',
+          'The address belongs to Lin',
           'true',
           '2 created, 0 failed',
           expect.stringMatching(/^id,createdAt,/),

@@ -241,6 +241,24 @@ describe('import-contacts', () => {
     expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(450);
   });
 
+  it('returns 400 if columns only state refusals, because the others may not have agreed either', async () => {
+    const path = '/v1/contact.import-contacts';
+    const { status, body } = await client.request('POST', path, 'email,Unsubscribed\na@example.org,no\n', {
+      'Content-Type': 'text/csv',
+    });
+    expect([status, body.error.issues]).toEqual([
+      400,
+      [
+        {
+          path: 'subscribed',
+          message:
+            'is missing: the columns only state who does not want email. Send subscribed=true if these people have agreed ' +
+            'to get email, subscribed=false if not',
+        },
+      ],
+    ]);
+  });
+
   it('returns 400 naming an invalid CSV header, and imports nothing', async () => {
     const mistakes: [string, string][] = [
       ['email,nickname', 'nickname'],

@@ -236,7 +236,8 @@ it.each([
     [
       {
         path: 'url',
-        message: 'is not allowed: it must be an https address on the Internet',
+        message:
+          'is not allowed: it must be an https address on the Internet. To receive events on your own machine, run npm run cli -- listen',
       },
     ],
   ]);

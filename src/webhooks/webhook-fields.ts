@@ -11,7 +11,13 @@ export function typeNames(): string[] {
 
 /** Deliberately vague: the cause would reveal details of the network. */
 export function refusedUrl(): RpcError {
-  return invalid([{ path: 'url', message: 'is not allowed: it must be an https address on the Internet' }]);
+  return invalid([
+    {
+      path: 'url',
+      message:
+        'is not allowed: it must be an https address on the Internet. To receive events on your own machine, run npm run cli -- listen',
+    },
+  ]);
 }
 
 /** Sorts the types, so that the given order does not matter. */

@@ -614,7 +614,12 @@ function checkColumns(
   });
   if (!meanings.includes('email'))
     issues.push({ path: 'email', message: 'is missing from the columns: every import requires it' });
-  if (!isDecided && !meanings.includes('subscribed')) issues.push(undecided('no column states it'));
+  if (!isDecided && !meanings.includes('subscribed')) {
+    const states = meanings.includes('optOut')
+      ? 'the columns only state who does not want email'
+      : 'no column states it';
+    issues.push(undecided(states));
+  }
   if (issues.length === 0) return;
   const { message, details } = invalid(issues);
   const hint = issues.some((issue) => issue.message === NOT_A_COLUMN)
