@@ -250,16 +250,15 @@ it('the home page of the dashboard sends at most three queries per card', async 
     });
   }
   const owner = await signedIn(api, own, 'OWNER', 'owner@example.org');
-  const queriesOf = async (path: string) => {
+  const queriesOfHome = async () => {
     const { statements } = await count(async () => {
-      const { status } = await owner.get(`/dashboard/${own.organizationId}${path}`);
-      expect([path, status]).toEqual([path, 200]);
+      expect((await owner.get(`/dashboard/${own.organizationId}`)).status).toBe(200);
     });
     return statements.filter((one) => !/^(BEGIN|ROLLBACK)/.test(one)).map((one) => one.slice(0, 100));
   };
   // The first visit counts the past days.
-  await queriesOf('');
-  const queries = await queriesOf('');
+  await queriesOfHome();
+  const queries = await queriesOfHome();
   const cards = ['days', 'petitions', 'attention', 'contacts', 'emails'];
   expect(queries).toContainEqual(expect.stringContaining('petition.id'));
   expect(queries.slice(3 * cards.length)).toEqual([]);

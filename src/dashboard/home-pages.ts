@@ -102,7 +102,7 @@ async function AttentionOf(context: PageContext, emails: readonly BroadcastRecor
     webhooks
       .filter(({ status }) => status === 'DISABLED' || status === 'FAILING')
       .map(({ id, url, status }) =>
-        // A phone has no room for the scheme, which all of them share.
+        // Without https://, most addresses fit on one line of a phone.
         item(
           `webhooks/${id}`,
           url.replace(/^https:\/\//, ''),

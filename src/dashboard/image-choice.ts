@@ -49,7 +49,10 @@ export async function findImage(
   }
 }
 
-/** Offers the newest 100 images. The script `editor` shows the button, which adds another one. Null if the viewer may not read images: the stored image is then kept. */
+/**
+ * Offers the newest 100 images. The button for uploading another one only appears with the script `editor`. Null if the viewer may not read images: the stored
+ * image is then kept.
+ */
 export async function ImageField(
   { words, person, form, api }: PageContext,
   imageId: string | null | undefined,

@@ -362,8 +362,9 @@ for (const template of document.querySelectorAll<HTMLTemplateElement>('template[
     ask('image', apply, { from });
     return true;
   };
-  let whenPicked = () => takeImage(picker.files);
-  const pick = (then = () => takeImage(picker.files)) => {
+  const insertPicked = () => takeImage(picker.files);
+  let whenPicked = insertPicked;
+  const pick = (then = insertPicked) => {
     whenPicked = then;
     picker.click();
   };
