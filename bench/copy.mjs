@@ -20,14 +20,14 @@ export async function copyFrom(client, table, chunks) {
 /** Submits a query object whose handlers receive the driver's messages. */
 function run(client, text, handlers) {
   return new Promise((resolve, reject) => {
-    let failure;
     client.query({
       submit: (connection) => void connection.query(text),
-      handleError: (error) => (failure = error),
+      // The driver calls nothing else after an error.
+      handleError: reject,
       handleCopyInResponse: () => {},
       handleCopyData: () => {},
       handleCommandComplete: () => {},
-      handleReadyForQuery: () => (failure ? reject(failure) : resolve()),
+      handleReadyForQuery: () => resolve(),
       ...handlers,
     });
   });
