@@ -337,7 +337,7 @@ async function makeHistory(): Promise<string> {
   await post('view.update-view', { viewId, parameters: { subscribed: 'true' }, columns: [] });
   await erase('view.delete-view', { viewId });
   const { webhookId } = await post('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
-  await post('webhook.update-webhook', { webhookId, eventTypes: ['ContactErased'] });
+  await post('webhook.update-webhook', { webhookId, eventTypes: ['ContactErased'], expand: ['contact'] });
   await post('webhook.pause-webhook', { webhookId });
   await post('webhook.resume-webhook', { webhookId });
   await post('webhook.rotate-secret', { webhookId, overlapSeconds: 60 });

@@ -1236,6 +1236,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     scope: 'webhook:write',
     bottleneck: 'webhooks of an organization',
     ask: (own) => ({ url: `https://${own.unique()}.invalid/` }),
+    otherAsks: [(own) => ({ url: `https://${own.unique()}.invalid/`, expand: ['contact', 'petition'] })],
     create: {
       field: 'url',
       nameOf: (word) => `https://example.org/${word}`,
@@ -1267,7 +1268,10 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     scope: 'webhook:write',
     bottleneck: 'webhooks of an organization',
     ask: async (own) => ({ ...(await own.a('webhook')), description: own.unique() }),
-    otherAsks: [async (own) => ({ ...(await own.the('webhook')), eventTypes: ['ContactCreated'] })],
+    otherAsks: [
+      async (own) => ({ ...(await own.the('webhook')), eventTypes: ['ContactCreated'] }),
+      async (own) => ({ ...(await own.the('webhook')), expand: ['contact', 'petition'] }),
+    ],
   },
   'webhook.pause-webhook': {
     scope: 'webhook:write',

@@ -33,7 +33,7 @@ import { Suppressions } from '../src/suppressions/index.js';
 import { segment } from '../src/segments/index.js';
 import { member } from '../src/team/index.js';
 import { view } from '../src/views/index.js';
-import { webhook } from '../src/webhooks/index.js';
+import { expansionId, webhook, webhookExpansion } from '../src/webhooks/index.js';
 import { failThankYou, type Fields, type Fixture } from './fixture.js';
 import { type Answer, Client } from './harness.js';
 import { eventually } from './processes.js';
@@ -688,6 +688,32 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
         () => history.send('webhook.pause-webhook', { webhookId: history.any('webhook') }),
         () => history.send('webhook.resume-webhook', { webhookId: history.any('webhook') }),
       ],
+    },
+  },
+  'webhook-expansion': {
+    async make(own) {
+      const { webhookId } = await own.a('webhook');
+      await own.ask('webhook.update-webhook', { webhookId, expand: ['contact'] });
+      return { id: expansionId(webhookId!), webhookId: webhookId! };
+    },
+    async show(own, { webhookId }) {
+      const answer = await own.send('webhook.get-webhook', { webhookId });
+      const ofNow = { position: null, lag: null, lastDelivery: null };
+      return { ...answer, body: { ...answer.body, data: { ...answer.body.data, ...ofNow } } };
+    },
+    showsItself: true,
+    decide: (own, { webhookId }) => own.send('webhook.update-webhook', { webhookId, expand: ['petition'] }),
+    next: { type: 'WebhookExpansionChanged', data: { webhookId: '', expand: [] } },
+    loading: {
+      decider: webhookExpansion,
+      first: (any) => ({
+        type: 'WebhookExpansionChanged',
+        data: { webhookId: any.word(), expand: ['contact'] },
+      }),
+      next: (any) => ({
+        type: 'WebhookExpansionChanged',
+        data: { webhookId: any.word(), expand: any.pick([[], ['petition']]) },
+      }),
     },
   },
   petition: {

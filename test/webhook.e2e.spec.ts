@@ -116,6 +116,7 @@ it('create-webhook returns 200 with the secret once, and get-webhook returns eve
       url: receiver.at(path),
       description: 'For the archive',
       eventTypes: ['ListCreated', 'ListUpdated'],
+      expand: [],
       personalData: true,
       status: 'ACTIVE',
       position: expect.any(Number),
@@ -283,6 +284,102 @@ it('a key without history:read gets no personal data, even by changing a webhook
     ({ type }: { type: string }) => type === 'ContactCreated',
   );
   expect([shown.answer, hidden.answer]).toEqual(['thanks', null]);
+});
+
+it('expand adds the contact and the petition of an event as they are now, and null once they no longer exist', async () => {
+  const { path, webhookId } = await create({ expand: ['petition', 'contact'] });
+  const plain = await create();
+  expect((await get(webhookId)).body.data.expand).toEqual(['contact', 'petition']);
+  expect((await get(plain.webhookId)).body.data.expand).toEqual([]);
+  const { contactId } = (
+    await client.post('contact.create-contact', {
+      organizationId: client.organizationId,
+      email: 'ada@example.org',
+    })
+  ).body.data;
+  const { petitionId } = (
+    await client.post('petition.create-petition', { name: 'Trees', title: 'Plant trees' })
+  ).body.data;
+  await client.post('petition.publish-petition', { petitionId });
+  const signed = await client.post('petition.add-signature', { petitionId, contactId });
+  expect(signed.status).toBe(200);
+  const { tagId } = (await client.post('tag.create-tag', { name: 'volunteer' })).body.data;
+  await client.post('tag.add-contacts', { tagId, contactIds: [contactId] });
+  await eventually(() =>
+    expect(typesAt(path)).toEqual(expect.arrayContaining(['PetitionSigned', 'ContactTagged'])),
+  );
+  const of = (type: string, at = path) => receiver.of(at).filter(({ body }) => body.type === type);
+
+  const contact = (
+    await client.get('contact.get-contact', { organizationId: client.organizationId, contactId })
+  ).body.data;
+  const petition = (await client.get('petition.get-petition', { petitionId })).body.data;
+  const [{ body: signature }] = of('PetitionSigned') as [Delivery];
+  expect(signature.contact).toEqual(contact);
+  expect(signature.petition).toMatchObject({ id: petitionId, title: 'Plant trees', url: petition.url });
+  const [{ body: created }] = of('ContactCreated') as [Delivery];
+  expect([created.contact.id, created.petition]).toEqual([contactId, null]);
+  const [{ body: tag }] = of('TagCreated') as [Delivery];
+  expect([tag.contact, tag.petition]).toEqual([null, null]);
+  expect(of('PetitionSigned', plain.path)[0]!.body).not.toHaveProperty('contact');
+
+  // The receiver may repeat the contact in its response, so that is hidden from keys that cannot read people.
+  const { key } = await api.createKey(client.organizationId, { scopes: ['webhook:read', 'webhook:write'] });
+  const weak = Object.assign(Object.create(Object.getPrototypeOf(client)), client, { key }) as Client;
+  const answersTo = async (by: Client) =>
+    (await deliveries(webhookId, by)).find(({ type }: { type: string }) => type === 'ContactTagged')?.answer;
+  await eventually(async () => expect(await answersTo(client)).toBe('thanks'));
+  expect(await answersTo(weak)).toBeNull();
+
+  await client.delete('contact.delete-contact', { contactId });
+  await client.post('petition.close-petition', { petitionId });
+  expect((await client.delete('petition.delete-petition', { petitionId })).status).toBe(200);
+  await client.post('webhook.redeliver', { webhookId, eventId: signature.id });
+  await eventually(() => expect(of('PetitionSigned')).toHaveLength(2));
+  const again = of('PetitionSigned')[1]!.body;
+  expect([again.contact, again.petition]).toEqual([null, null]);
+  expect(await answersTo(client)).toBeNull();
+});
+
+it('expand needs the scopes of its records, and so does changing where they are sent', async () => {
+  const { key } = await api.createKey(client.organizationId, {
+    scopes: ['webhook:read', 'webhook:write', 'history:read', 'petition:read'],
+  });
+  const weak = Object.assign(Object.create(Object.getPrototypeOf(client)), client, { key }) as Client;
+  const { webhookId } = await create({ expand: ['contact'] });
+  const url = receiver.at('thief');
+  for (const fields of [{ url }, { eventTypes: ['ContactCreated'] }, { expand: ['contact'] }]) {
+    const { status, body } = await weak.post('webhook.update-webhook', { webhookId, ...fields });
+    expect([status, body.error.reason, body.error.message]).toEqual([
+      403,
+      'SCOPE_MISSING',
+      expect.stringContaining('contact:read'),
+    ]);
+  }
+  const made = await weak.post('webhook.create-webhook', { url, expand: ['contact'] });
+  expect([made.status, made.body.error.reason]).toEqual([403, 'SCOPE_MISSING']);
+  expect((await weak.post('webhook.create-webhook', { url, expand: ['petition'] })).status).toBe(200);
+  const wrong = await client.post('webhook.update-webhook', { webhookId, expand: ['tags'] });
+  expect([wrong.status, wrong.body.error.message]).toEqual([400, expect.stringContaining('expand')]);
+
+  // A change of expand alone is a new version, and repeating it changes nothing.
+  const before = (await get(webhookId)).body.data;
+  const change = { webhookId, expand: ['petition', 'contact'] };
+  const changed = (await client.post('webhook.update-webhook', change)).body.data;
+  expect(changed).toMatchObject({ expand: ['contact', 'petition'], version: before.version + 1 });
+  const repeated = (
+    await client.post('webhook.update-webhook', { ...change, expand: ['contact', 'petition'] })
+  ).body;
+  expect(repeated.data.version).toBe(changed.version);
+  const stale = { webhookId, expand: [], expectedVersion: before.version };
+  const rejected = await client.post('webhook.update-webhook', stale);
+  expect([rejected.status, rejected.body.error.code]).toEqual([412, 'VERSION_MISMATCH']);
+  expect((await get(webhookId, { asOf: before.updatedAt })).body.data.expand).toEqual(['contact']);
+  // Once it delivers no contacts, the other key can change it.
+  await client.post('webhook.update-webhook', { webhookId, expand: [] });
+  expect((await weak.post('webhook.update-webhook', { webhookId, url: receiver.at('moved') })).status).toBe(
+    200,
+  );
 });
 
 it('failed events are retried with the same id while others continue, and the status is FAILING until one succeeds', async () => {

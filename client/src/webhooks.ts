@@ -1,6 +1,6 @@
 import { webCrypto } from './crypto.js';
 import { ConfigurationError, WebhookVerificationError } from './errors.js';
-import { type Event, type EventData } from './generated.js';
+import { type Contact, type Event, type EventData, type Petition } from './generated.js';
 
 /** Signatures of older requests are rejected, in seconds. */
 const TOLERANCE = 300;
@@ -14,6 +14,9 @@ export type WebhookEvent = {
     type: Type;
     data: EventData[Type];
     organizationId: string;
+    /** Only with `expand`. null: the event names none, or it no longer exists. */
+    contact?: Contact | null;
+    petition?: Petition | null;
   };
 }[keyof EventData];
 

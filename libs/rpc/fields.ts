@@ -443,12 +443,17 @@ export function Emails(options: FieldOptions & { max: number }): PropertyDecorat
   );
 }
 
-/** A list of distinct words from a fixed set, which is read when it is needed. In a query, one text with commas. */
+/**
+ * A list of distinct words from a fixed set, which is read when it is needed. In a query, one text with commas.
+ *
+ * @param options `min`: see {@link Ids}.
+ */
 export function WordsOf(
   words: () => readonly string[],
-  options: FieldOptions = {},
+  options: FieldOptions & { min?: 0 } = {},
   currentName: (word: string) => string = (word) => word,
 ): PropertyDecorator {
+  const { min = 1 } = options;
   return field(
     options,
     {
@@ -459,12 +464,12 @@ export function WordsOf(
           return words();
         },
       },
-      minItems: 1,
+      ...(min && { minItems: min }),
     },
     (value) =>
-      Array.isArray(value) && value.length > 0 && value.every((word) => words().includes(word as string))
+      Array.isArray(value) && value.length >= min && value.every((word) => words().includes(word as string))
         ? undefined
-        : `must be a list of one or more of: ${words().join(', ')}`,
+        : `must be a list of ${min === 0 ? '' : 'one or more '}of: ${words().join(', ')}`,
     (value, source) => {
       const list: unknown =
         source === 'query' && typeof value === 'string' ? value.split(',').map(trim(false)) : value;

@@ -4,6 +4,12 @@ import { EVENT_SCHEMAS } from './event-schemas.js';
 
 const TEST_TYPE = 'webhook.test';
 
+/** A record that webhooks deliver next to the event on request. */
+const expanded = (record: string) => ({
+  description: `Only with \`expand\`. null: the event names none, or it no longer exists.`,
+  oneOf: [{ $ref: `#/components/schemas/${record}` }, { type: 'null' }],
+});
+
 /**
  * Adds the `webhooks` section: the request for each event type. Its schema has the name of the type. The fields that all events
  * have are in `WebhookEvent`.
@@ -15,7 +21,11 @@ export function describeEvents(document: OpenAPIObject): void {
       { $ref: '#/components/schemas/Event' },
       {
         type: 'object',
-        properties: { organizationId: { type: 'string', format: 'uuid' } },
+        properties: {
+          organizationId: { type: 'string', format: 'uuid' },
+          contact: expanded('Contact'),
+          petition: expanded('Petition'),
+        },
         required: ['organizationId'],
       },
     ],

@@ -4,7 +4,14 @@ import { newId } from '#libs/random';
 import { handlerOf, hasScope, Input, Operation, RpcError, Text, WordsOf } from '#libs/rpc';
 import { Destinations } from './destinations.js';
 import { secretOf } from './signatures.js';
-import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
+import {
+  changeExpansion,
+  EXPANDED_KINDS,
+  type ExpandedKind,
+  expansionId,
+  webhookExpansion,
+} from './webhook-expansion.js';
+import { EXPAND, EXPAND_SCOPES, inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
 import { exists, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
 
@@ -20,6 +27,7 @@ const MAX_WEBHOOKS = 50;
     'A failed event is retried seven times within nine hours, with the same `webhook-id`. Personal data is sent ' +
     'only if the key that creates the webhook has the scope `history:read`. Repeating the request returns the ' +
     'same webhook with `secret: null`: if you lost the response, rotate the secret.',
+  fieldScopes: EXPAND_SCOPES,
   answers: newSecretSchema,
   reasons: ['WEBHOOK_LIMIT_REACHED'],
 })
@@ -37,6 +45,9 @@ export class CreateWebhook extends Input {
     example: ['PetitionSigned'],
   })
   eventTypes?: string[] | null;
+
+  @WordsOf(() => EXPANDED_KINDS, EXPAND)
+  expand?: ExpandedKind[];
 }
 
 export const CreateWebhookHandler = handlerOf(
@@ -61,9 +72,17 @@ export const CreateWebhookHandler = handlerOf(
         throw tooMany();
       }
       const data = { url, description, eventTypes: command.eventTypes ?? null, personalData };
-      const write = writeTo(webhook, webhookId, 0, [{ type: 'WebhookCreated', data }]);
+      const writes = [
+        writeTo(webhook, webhookId, 0, [{ type: 'WebhookCreated', data }]),
+        writeTo(
+          webhookExpansion,
+          expansionId(webhookId),
+          0,
+          changeExpansion(webhookExpansion.initial, webhookId, command.expand),
+        ),
+      ];
       const claim = { value: slot, streamId: webhookId, taken: decide };
-      return { recordId: webhookId, creates, writes: [write], claims: [claim] };
+      return { recordId: webhookId, creates, writes, claims: [claim] };
     };
     const { recordId } = await commands.run(command, decide);
     const secret = recordId === webhookId ? secretOf(store.keyring, webhookId, 1) : null;

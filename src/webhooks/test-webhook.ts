@@ -2,6 +2,7 @@ import { RecordReader, Requests } from '#libs/commands';
 import { newId } from '#libs/random';
 import { handlerOf, Operation, RecordInput, recordSchema, RpcError, textOrNull } from '#libs/rpc';
 import { type WebhookBody } from './webhook-body.js';
+import { WebhookExpansions } from './webhook-expansions.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { existingWebhook, webhook } from './webhook.js';
 
@@ -35,16 +36,20 @@ export class TestWebhook extends RecordInput('webhookId') {}
 
 export const TestWebhookHandler = handlerOf(
   TestWebhook,
-  [RecordReader, Requests, WebhookRequests],
-  (command, records, once, requests) => once.runOutside(command, () => send(command, records, requests)),
+  [RecordReader, Requests, WebhookRequests, WebhookExpansions],
+  (command, records, once, requests, expansions) =>
+    once.runOutside(command, () => send(command, records, requests, expansions)),
 );
 
 async function send(
   { context, organizationId, webhookId }: TestWebhook,
   records: RecordReader,
   requests: WebhookRequests,
+  expansions: WebhookExpansions,
 ): Promise<TestAnswer> {
   const { state } = await records.load(webhook, organizationId, webhookId);
+  const named = { streamType: webhook.streamType, streamId: webhookId, data: {} };
+  const [expanded] = await expansions.recordsOf(organizationId, webhookId, [named]);
   const event: WebhookBody = {
     id: newId(),
     position: 0,
@@ -57,6 +62,7 @@ async function send(
     actor: context.actor,
     data: {},
     organizationId,
+    ...expanded,
   };
   const attempt = await requests.send(webhookId, existingWebhook(state), {
     id: event.id,

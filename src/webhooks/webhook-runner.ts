@@ -3,6 +3,7 @@ import { inTransaction, type Transaction } from '#libs/database';
 import { type EventStore, type RecordedEvent } from '#libs/event-store';
 import { MOST_ATTEMPTS, pauseAfter, type RowLease, withRowLease } from '#libs/work';
 import { type Deliveries, type Delivery } from './deliveries.js';
+import { type ExpandedRecords, type WebhookExpansions } from './webhook-expansions.js';
 import { type Attempt, type WebhookRequests } from './webhook-requests.js';
 import { type ExistingWebhook, type Webhook } from './webhook.js';
 import { webhookBody } from './webhook-body.js';
@@ -102,6 +103,7 @@ export class WebhookRunner {
     private readonly store: EventStore,
     private readonly requests: WebhookRequests,
     private readonly deliveries: Deliveries,
+    private readonly expansions: WebhookExpansions,
     /** Whether no more events may be started. */
     private readonly isStopped: () => boolean,
   ) {}
@@ -181,8 +183,9 @@ export class WebhookRunner {
     await Promise.all(
       due.map(async (retry) => {
         const event = await this.store.findEvent(organizationId, retry.event_id);
-        const attempt = event && (await this.send(webhook, event));
-        if (attempt) sent.push(deliveryOf(event, retry.attempts, attempt));
+        const [records] = event ? await this.recordsOf([event]) : [];
+        const attempt = event && (await this.send(webhook, event, records!));
+        if (attempt) sent.push(deliveryOf(event, records!, retry.attempts, attempt));
         else unsent.push(retry);
       }),
     );
@@ -224,23 +227,24 @@ export class WebhookRunner {
   ): Promise<{ sent: Delivery[]; next: RecordedEvent | undefined; failures: number }> {
     const atOnce = Math.min(AT_ONCE, mostFailures);
     const endAt = performance.now() + LONG_PAGE_MS;
+    const records = await this.recordsOf(events);
     const sent: Delivery[] = [];
     const underWay = new Set<Promise<void>>();
     let failures = 0;
     let next: RecordedEvent | undefined;
-    for (const event of events) {
+    for (const [n, event] of events.entries()) {
       while (underWay.size >= atOnce) await Promise.race(underWay);
       if (next || failures >= mostFailures || this.isStopped() || performance.now() > endAt) {
         next ??= event;
         break;
       }
-      const one = this.send(webhook, event).then((attempt) => {
+      const one = this.send(webhook, event, records[n]!).then((attempt) => {
         if (!attempt) {
           if (!next || event.position < next.position) next = event;
           return;
         }
         failures = attempt.delivered ? 0 : failures + 1;
-        sent.push(deliveryOf(event, 1, attempt));
+        sent.push(deliveryOf(event, records[n]!, 1, attempt));
       });
       underWay.add(one);
       void one.finally(() => underWay.delete(one));
@@ -249,9 +253,18 @@ export class WebhookRunner {
     return { sent, next, failures };
   }
 
-  private send(webhook: ExistingWebhook, event: RecordedEvent): Promise<Attempt | undefined> {
+  private recordsOf(events: readonly RecordedEvent[]): Promise<ExpandedRecords[]> {
+    const { organizationId, webhookId } = this.target;
+    return this.expansions.recordsOf(organizationId, webhookId, events);
+  }
+
+  private send(
+    webhook: ExistingWebhook,
+    event: RecordedEvent,
+    records: ExpandedRecords,
+  ): Promise<Attempt | undefined> {
     const shown = webhook.personalData ? event : { ...event, personal: null };
-    const body = JSON.stringify(webhookBody(shown));
+    const body = JSON.stringify(webhookBody(shown, records));
     return this.requests.send(this.target.webhookId, webhook, { id: event.eventId, body });
   }
 
@@ -289,9 +302,14 @@ export class WebhookRunner {
   }
 }
 
-function deliveryOf(event: RecordedEvent, number: number, attempt: Attempt): Delivery {
+function deliveryOf(
+  event: RecordedEvent,
+  { contact }: ExpandedRecords,
+  number: number,
+  attempt: Attempt,
+): Delivery {
   const outcome = attempt.delivered ? 'DELIVERED' : number < MOST_ATTEMPTS ? 'FAILED' : 'PARKED';
-  return { event, number, outcome, attempt };
+  return { event, subjectId: event.subjectId ?? contact?.id ?? null, number, outcome, attempt };
 }
 
 function failuresAmong(sent: readonly Delivery[]) {

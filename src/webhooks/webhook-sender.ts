@@ -7,6 +7,7 @@ import { type BackgroundWork } from '#libs/modules';
 import { Input, systemInput } from '#libs/rpc';
 import { Worker } from '#libs/work';
 import { Deliveries } from './deliveries.js';
+import { WebhookExpansions } from './webhook-expansions.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { type Target, WebhookRunner } from './webhook-runner.js';
 import { disableWebhook, webhook } from './webhook.js';
@@ -116,6 +117,7 @@ export class WebhookSender implements BackgroundWork {
     private readonly commands: Commands,
     private readonly requests: WebhookRequests,
     private readonly deliveries: Deliveries,
+    private readonly expansions: WebhookExpansions,
     incidents: IncidentLog,
   ) {
     this.worker = new Worker((error, what, isRepeated) => {
@@ -186,6 +188,7 @@ export class WebhookSender implements BackgroundWork {
       this.store,
       this.requests,
       this.deliveries,
+      this.expansions,
       isStopped,
     );
     const done = this.worker

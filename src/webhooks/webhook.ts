@@ -122,11 +122,19 @@ export function existingWebhook(state: Webhook): ExistingWebhook {
   return state;
 }
 
-/** Fields that are not given stay unchanged. */
-export function updateWebhook(state: Webhook, given: Partial<WebhookFields>): WebhookEvent[] {
+/**
+ * Fields that are not given stay unchanged.
+ *
+ * @param hasOtherChange whether a stream next to this one changes, which also makes it a new version of the webhook.
+ */
+export function updateWebhook(
+  state: Webhook,
+  given: Partial<WebhookFields>,
+  hasOtherChange = false,
+): WebhookEvent[] {
   const { url, description, eventTypes } = existingWebhook(state);
   const data = changedFields({ url, description, eventTypes }, given);
-  return data ? [{ type: 'WebhookUpdated', data }] : [];
+  return data || hasOtherChange ? [{ type: 'WebhookUpdated', data: data ?? {} }] : [];
 }
 
 /** A disabled webhook sends nothing anyway, so pausing it changes nothing. */

@@ -1,5 +1,6 @@
 import { Resource } from '#libs/resources';
 import { recordSchema, recordVersion, resourceSchema, textOrNull, timestamp } from '#libs/rpc';
+import { EXPANDED_KINDS } from './webhook-expansion.js';
 import { exists, webhook } from './webhook.js';
 
 /** Fields from the operations table, which only exist for the present. */
@@ -14,6 +15,11 @@ export const webhookSchema = resourceSchema({
     type: ['array', 'null'],
     items: { type: 'string' },
     description: 'Types of events to send; null: all.',
+  },
+  expand: {
+    type: 'array',
+    items: { type: 'string', enum: EXPANDED_KINDS },
+    description: 'Records that are delivered with each event.',
   },
   personalData: {
     type: 'boolean',

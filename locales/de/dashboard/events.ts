@@ -113,6 +113,7 @@ export const events: typeof en = {
   WebhookCreated: 'Der Webhook wurde angelegt',
   WebhookDeleted: 'Der Webhook wurde gelöscht',
   WebhookDisabled: 'Der Webhook wurde deaktiviert',
+  WebhookExpansionChanged: 'Der Inhalt der Zustellungen des Webhooks wurde geändert',
   WebhookPaused: 'Der Webhook wurde angehalten',
   WebhookRedelivered: 'Ein Ereignis wurde noch einmal zugestellt',
   WebhookReplayed: 'Frühere Ereignisse wurden noch einmal zugestellt',

@@ -57,6 +57,7 @@ export const fields: typeof en = {
   email: 'E‑Mail-Adresse',
   eventId: 'Ereignis',
   eventTypes: 'Ereignistypen',
+  expand: 'Datensätze in Zustellungen',
   expiresAt: 'Ablaufdatum',
   externalIds: 'IDs in anderen Systemen',
   failed: 'Fehlgeschlagen',

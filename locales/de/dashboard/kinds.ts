@@ -42,4 +42,5 @@ export const kinds: typeof en = {
   tagging: 'Zugewiesenes Tag',
   view: 'Ansicht',
   webhook: 'Webhook',
+  'webhook-expansion': 'Inhalt von Webhook-Zustellungen',
 };

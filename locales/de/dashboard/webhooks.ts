@@ -16,6 +16,8 @@ export const webhooks: typeof en = {
   events: 'Ereignisse',
   allEvents: 'Alle Ereignisse',
   eventsHint: 'Wenn Sie nichts auswählen, werden alle Ereignisse gesendet.',
+  expand: 'In jeder Zustellung enthalten',
+  expandHint: 'Der Kontakt oder die Petition, zu der das Ereignis gehört, auf dem Stand der Zustellung.',
   button: 'Webhook anlegen',
   edit: 'Bearbeiten',
   save: 'Speichern',

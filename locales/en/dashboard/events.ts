@@ -112,6 +112,7 @@ export const events = {
   WebhookCreated: 'The webhook was created',
   WebhookDeleted: 'The webhook was deleted',
   WebhookDisabled: 'The webhook was disabled',
+  WebhookExpansionChanged: 'The content of the webhook’s deliveries was changed',
   WebhookPaused: 'The webhook was paused',
   WebhookRedelivered: 'An event was delivered again',
   WebhookReplayed: 'Past events were delivered again',

@@ -56,6 +56,7 @@ export const fields = {
   email: 'Email address',
   eventId: 'Event',
   eventTypes: 'Event types',
+  expand: 'Records in deliveries',
   expiresAt: 'Expiry date',
   externalIds: 'IDs in other systems',
   failed: 'Failed',

@@ -41,4 +41,5 @@ export const kinds = {
   tagging: 'Assigned tag',
   view: 'View',
   webhook: 'Webhook',
+  'webhook-expansion': 'Content of webhook deliveries',
 };

@@ -11,6 +11,8 @@ export const webhooks = {
   events: 'Events',
   allEvents: 'All events',
   eventsHint: 'If you select none, all events are sent.',
+  expand: 'Include in each delivery',
+  expandHint: 'The contact or petition that the event is about, as it is at the time of the delivery.',
   button: 'Create webhook',
   edit: 'Edit',
   save: 'Save',

@@ -2,7 +2,7 @@ import { html, type Html, type Page } from '#libs/pages';
 import { allEventTypes } from '#libs/modules';
 import { RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
-import { DELIVERY_REASONS } from '../../webhooks/index.js';
+import { DELIVERY_REASONS, EXPANDED_KINDS, type ExpandedKind } from '../../webhooks/index.js';
 import { kindIn } from '../history/event-list.js';
 import { createdColumn, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -31,6 +31,7 @@ type WebhookRecord = {
   url: string;
   description: string | null;
   eventTypes: string[] | null;
+  expand: ExpandedKind[];
   status: 'ACTIVE' | 'FAILING' | 'PAUSED' | 'DISABLED';
   lag: number | null;
   lastDelivery: { at: string; outcome: Outcome; statusCode: number | null } | null;
@@ -81,6 +82,7 @@ export const webhookPages: PageDefinition[] = [
         url: form.typed('url') ?? '',
         description: form.typed('description'),
         eventTypes: eventTypes.length === 0 ? null : eventTypes,
+        expand: form.getAll('expand'),
       };
     },
     created: (context, { webhookId, secret }) => secretOnce(context, webhookId!, secret ?? null),
@@ -212,7 +214,7 @@ function reasonIn({ webhooks }: DashboardWords, reason: string | null): string |
 
 function showWebhook(
   { words }: PageContext,
-  { url, status, lastDelivery, eventTypes, lag }: WebhookRecord,
+  { url, status, lastDelivery, eventTypes, expand, lag }: WebhookRecord,
   { mayWrite, link, press }: Steps,
 ): Html {
   const { webhooks } = words;
@@ -239,6 +241,7 @@ function showWebhook(
     ${Facts([
       { name: webhooks.url, value: url },
       { name: webhooks.events, value: heard },
+      { name: webhooks.expand, value: expand.map((kind) => kindIn(words, kind)).join(', ') },
       { name: webhooks.waiting, value: lag === null ? null : numberIn(words, lag) },
       { name: webhooks.last, value: last },
     ])}`;
@@ -255,7 +258,7 @@ function step(name: 'pause' | 'resume' | 'test', how: { done: string } | Pick<Pa
 }
 
 async function FieldsOf({ words, form, api }: PageContext, webhook?: WebhookRecord) {
-  const { events, eventsHint } = words.webhooks;
+  const { events, eventsHint, expand, expandHint } = words.webhooks;
   const { records } = await api.run<{ records: { type: string; internal: boolean }[] }>(
     'webhook.list-event-types',
     { internal: 'true' },
@@ -278,6 +281,14 @@ async function FieldsOf({ words, form, api }: PageContext, webhook?: WebhookReco
             one.group.localeCompare(other.group, words.locale) ||
             one.text.localeCompare(other.text, words.locale),
         ),
+    }),
+    ChoiceField(form, {
+      name: 'expand',
+      label: expand,
+      hint: expandHint,
+      isMany: true,
+      values: webhook?.expand ?? [],
+      choices: EXPANDED_KINDS.map((kind) => ({ value: kind, text: kindIn(words, kind) })),
     }),
   ];
 }

@@ -1,0 +1,101 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { RecordReader } from '#libs/commands';
+import { DamagedEvent, NewerEvent, type Past, type RecordedEvent } from '#libs/event-store';
+import { Resources } from '#libs/resources';
+import { ContactsByIds } from '../contacts/index.js';
+import { petitions } from '../petitions/index.js';
+import {
+  type ExpandedKind,
+  expansionId,
+  type WebhookExpansion,
+  webhookExpansion,
+} from './webhook-expansion.js';
+import { webhooks } from './webhooks.js';
+
+/** The records of an event, by their kind. null: the event names none, or it no longer exists. */
+export type ExpandedRecords = { [kind in ExpandedKind]?: { id: string } | null };
+
+/** What names the records of an event. */
+type Named = Pick<RecordedEvent, 'streamType' | 'streamId' | 'data'>;
+
+/** The records that webhooks deliver next to events. */
+@Injectable()
+export class WebhookExpansions implements OnModuleInit {
+  constructor(
+    private readonly records: RecordReader,
+    private readonly resources: Resources,
+    private readonly contacts: ContactsByIds,
+  ) {}
+
+  onModuleInit(): void {
+    this.resources.completeBy(webhooks, async (organizationId, records, past) => {
+      const ids = records.map(({ id }) => id);
+      const expansions = await this.of(organizationId, ids, past);
+      records.forEach((record, n) => (record.expand = expansions[n]!.expand));
+    });
+  }
+
+  /** In the order of the ids. */
+  private async of(
+    organizationId: string,
+    webhookIds: readonly string[],
+    past?: Past,
+  ): Promise<WebhookExpansion[]> {
+    const ids = webhookIds.map((id) => expansionId(id));
+    // Loads all of them in one query, unless one has an event that only a later version can read.
+    const found = past
+      ? undefined
+      : await this.records.loadMany(webhookExpansion, organizationId, ids).catch((error: unknown) => {
+          if (error instanceof NewerEvent || error instanceof DamagedEvent) return undefined;
+          throw error;
+        });
+    return Promise.all(
+      ids.map(
+        async (id) =>
+          (found?.get(id) ?? (await this.records.look(webhookExpansion, organizationId, id, past))).state,
+      ),
+    );
+  }
+
+  /** The records that the webhook delivers with these events, in the order of the events. */
+  async recordsOf(
+    organizationId: string,
+    webhookId: string,
+    events: readonly Named[],
+  ): Promise<ExpandedRecords[]> {
+    const { state } = await this.records.load(webhookExpansion, organizationId, expansionId(webhookId));
+    const expanded = await Promise.all(
+      state.expand.map(async (kind) => {
+        const ids = events.map((event) => idIn(event, kind));
+        const records = await this.find(organizationId, kind, [
+          ...new Set(ids.filter((id) => id !== undefined)),
+        ]);
+        return [kind, ids.map((id) => (id === undefined ? null : (records.get(id) ?? null)))] as const;
+      }),
+    );
+    return events.map((_, n) => Object.fromEntries(expanded.map(([kind, records]) => [kind, records[n]])));
+  }
+
+  /** As `contact.get-contact` and `petition.get-petition` return them, without those that no longer exist. */
+  private async find(
+    organizationId: string,
+    kind: ExpandedKind,
+    ids: readonly string[],
+  ): Promise<Map<string, { id: string }>> {
+    if (kind === 'contact') return this.contacts.find(organizationId, ids);
+    const found = await Promise.all(
+      ids.map(async (id) => {
+        const record = await this.resources.findAt(petitions, organizationId, id);
+        return record && ([id, await this.resources.complete(petitions, organizationId, record)] as const);
+      }),
+    );
+    return new Map(found.filter((one) => one !== undefined));
+  }
+}
+
+/** The record of this kind that the event belongs to or names. */
+function idIn({ streamType, streamId, data }: Named, kind: ExpandedKind): string | undefined {
+  if (streamType === kind) return streamId;
+  const id = (data as { [field: string]: unknown } | null)?.[`${kind}Id`];
+  return typeof id === 'string' ? id : undefined;
+}
