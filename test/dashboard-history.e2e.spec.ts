@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { DASHBOARD } from '#locales';
 import { PAGE_SIZE } from '../src/dashboard/index.js';
+import { eventually } from '#libs/testing';
 import { Browser, findChromium } from './browser.js';
 import { Api, type Client } from './harness.js';
 import { isLong, longIt } from './length.js';
@@ -438,9 +439,19 @@ describe('system status', () => {
     ),
   );
 
+  /** The page once the projections have reached the events of the tests before. */
+  const whenUpToDate = async () => {
+    let text = '';
+    await eventually(async () => {
+      text = textOf(await read('workings'));
+      expect(text).toContain('Everything is up to date.');
+    });
+    return text;
+  };
+
   it('shows that everything is up to date', async () => {
     await api.database.source.query('UPDATE subscriptions SET position = event_horizon()');
-    const text = textOf(await read('workings'));
+    const text = await whenUpToDate();
     expect(text).toContain('Everything is up to date. You don’t need to do anything.');
     expect(text).toContain('Petitions and signatures Up to date');
     expect(text).toContain('Record when petitions reach their goals Up to date');
@@ -473,8 +484,7 @@ describe('system status', () => {
   it('lists failed events, but never those of another organization', async () => {
     const [theirs] = (await events({}, foreign)).slice(-1);
     await fail(foreign.organizationId, theirs!.position);
-    const before = textOf(await read('workings'));
-    expect(before).toContain('Everything is up to date.');
+    const before = await whenUpToDate();
     expect(before).not.toContain('No longer retried');
 
     const [own] = (await events()).slice(-1);

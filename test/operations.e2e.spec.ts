@@ -190,6 +190,8 @@ describe('scopes', () => {
         'contact.update-contacts matching',
         'segment.preview-segment segmentId',
         'segment.preview-segment filter',
+        'webhook.create-webhook expand',
+        'webhook.update-webhook expand',
       ];
       // The note of a count is a text, not a record.
       const isText = (field: string) => `${name} ${field}` === 'petition.record-offline-signatures note';
@@ -245,12 +247,14 @@ describe('scopes', () => {
       'note.list-notes': {},
       'note.update-note': { noteId: uuid(), text: 'Called' },
       'post.list-posts': {},
+      'webhook.create-webhook': { url: 'https://example.org/hook' },
     };
     const [name, word] = field.split('=') as [string, string?];
     const fields = {
       ...(records[operation] ?? (service === 'contact' ? {} : record)),
       ...body,
-      [name]: word ?? values[name] ?? uuid(),
+      // A body has a list of words; a query separates them with commas.
+      [name]: (name === 'expand' ? word!.split(',') : word) ?? values[name] ?? uuid(),
     };
     return own.send(operation, fields, { by: await own.caller({ scopes }) });
   }

@@ -1234,6 +1234,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'webhook.create-webhook': {
     scope: 'webhook:write',
+    fields: { 'expand=contact': 'contact:read', 'expand=petition': 'petition:read' },
     bottleneck: 'webhooks of an organization',
     ask: (own) => ({ url: `https://${own.unique()}.invalid/` }),
     otherAsks: [(own) => ({ url: `https://${own.unique()}.invalid/`, expand: ['contact', 'petition'] })],
@@ -1266,6 +1267,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'webhook.update-webhook': {
     scope: 'webhook:write',
+    fields: { 'expand=contact': 'contact:read', 'expand=petition': 'petition:read' },
     bottleneck: 'webhooks of an organization',
     ask: async (own) => ({ ...(await own.a('webhook')), description: own.unique() }),
     otherAsks: [

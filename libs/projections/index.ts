@@ -33,4 +33,5 @@ export {
   replay,
   type Replayable,
   replayable,
+  type StreamBeside,
 } from './replay.js';

@@ -67,25 +67,38 @@ export type Replayable = {
   };
 };
 
+/** A stream next to a record's own, whose state consists of further fields of the record. */
+export type StreamBeside = { decider: Decider<object, DomainEvent>; idOf: (recordId: string) => string };
+
 /** @param record the record in the API's format; undefined if it is deleted. */
 export function replayable<State, Event extends DomainEvent>(
   object: string,
   decider: Decider<State, Event>,
   record: (organizationId: string, id: string, folded: Folded<State>, counts: number[]) => object | undefined,
   links: readonly CountedLinks[] = [],
+  beside?: StreamBeside,
 ): Replayable {
   return {
     object,
-    streamTypes: [decider.streamType, ...(decider.builtIn ? [decider.builtIn.begins.streamType] : [])],
+    streamTypes: [
+      decider.streamType,
+      ...(decider.builtIn ? [decider.builtIn.begins.streamType] : []),
+      ...(beside ? [beside.decider.streamType] : []),
+    ],
     links,
     start() {
       const { all, apply } = folding(decider);
+      const others = beside && folding(beside.decider);
       return {
-        apply,
+        apply: (event) =>
+          event.streamType === beside?.decider.streamType ? others!.apply(event) : apply(event),
         *records(counts) {
           for (const [id, folded] of all) {
             const found = record(folded.organizationId, id, folded, counts(id));
-            if (found) yield found;
+            if (!found) continue;
+            yield beside
+              ? { ...found, ...(others!.all.get(beside.idOf(id))?.state ?? beside.decider.initial) }
+              : found;
           }
         },
       };

@@ -14,6 +14,7 @@ import {
   type RecordRow,
   RecordTable,
   type Replayable,
+  type StreamBeside,
   replayable,
   schemaOf,
 } from '#libs/projections';
@@ -56,6 +57,8 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   alsoCounts?: { link: Counted; field: string; table: string };
   /** Whether the state is `Slugged`, for records with a public page. */
   hasSlug?: boolean;
+  /** For replays; `Resources.completeBy` completes responses. */
+  beside?: StreamBeside;
   /** SQL of indexes in addition to those of the columns. */
   indexes?: string;
   /** For projections with personal data: see `Projection`. */
@@ -149,6 +152,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       (organizationId, id, folded, counts) =>
         declared.existing(folded.state) && this.record(organizationId, id, folded, counts),
       counted.map(({ link }) => link),
+      declared.beside,
     );
   }
 

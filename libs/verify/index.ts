@@ -4,6 +4,7 @@
  */
 export * from './checkpoint.js';
 export { countStatement, type CountVerdict, COUNTED, SignatureCount, verifyCount } from './count.js';
+export { eventStatement, type EventVerdict, verifyEvent } from './event-proof.js';
 export * from './export.js';
 export * from './note.js';
 export { areSame, fromBase64, HASH, hashOf, timeOf, toBase64, Unable, wholeNumber } from './platform.js';

@@ -4,7 +4,9 @@
  */
 import { successionsOfExport } from './checkpoint.js';
 import { countStatement, verifyCount } from './count.js';
+import { eventStatement, verifyEvent } from './event-proof.js';
 import { wholeNumber } from './platform.js';
+import { printable } from './note.js';
 import { inWords, statement } from './verdict.js';
 import { verifyExport } from './verify.js';
 
@@ -12,6 +14,7 @@ export * from './index.js';
 
 const USAGE = `Usage: node advocacy-verify.mjs <export> --checkpoint <file> --key <key>
        node advocacy-verify.mjs count <certificate> --key <key>
+       node advocacy-verify.mjs event <response of history.get-proof> --key <key>
   --checkpoint <file>  a checkpoint, which the server signed
   --key <key>          the verifier key of the server, or a file that contains it
   --parts <file>       parts of the checkpoint, which locate a difference
@@ -26,9 +29,22 @@ checkpoint, and with 1 if it differs or nothing could be verified.
 const NO_IMAGES =
   'Image files were not read. To compare them with the history, use history verify with --images.\n';
 
+/** Bytes. */
+const LONGEST_ERROR = 65_536;
+
+/** The message of an error response that was stored as a file; undefined for anything else. */
+function errorIn(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error: { code: string; message: string } };
+    return `${error.code}: ${error.message}`;
+  } catch {
+    return undefined;
+  }
+}
+
 async function run(args: string[]): Promise<number> {
   const { parseArgs } = process.getBuiltinModule('node:util');
-  const { createReadStream, existsSync, readFileSync } = process.getBuiltinModule('node:fs');
+  const { createReadStream, existsSync, readFileSync, statSync } = process.getBuiltinModule('node:fs');
   const text = { type: 'string' } as const;
   const { values, positionals } = parseArgs({
     args,
@@ -40,19 +56,30 @@ async function run(args: string[]): Promise<number> {
     },
   });
   const { checkpoint, key: given, register, witness = [], json } = values;
-  const isCount = positionals[0] === 'count' && positionals.length === 2;
-  const [file, ...others] = isCount ? positionals.slice(1) : positionals;
+  const what = positionals.length === 2 ? positionals[0] : undefined;
+  const isOther = what === 'count' || what === 'event';
+  const [file, ...others] = isOther ? positionals.slice(1) : positionals;
   const quorum = values.quorum === undefined ? undefined : (wholeNumber(values.quorum) ?? NaN);
   const isPossible = quorum === undefined || (quorum >= 1 && quorum <= witness.length);
-  if (values.help || !file || others.length > 0 || !given || (!isCount && !checkpoint) || !isPossible) {
+  if (values.help || !file || others.length > 0 || !given || (!isOther && !checkpoint) || !isPossible) {
     process.stderr.write(USAGE);
     return values.help ? 0 : 1;
   }
   const read = (name: string | undefined) => (name === undefined ? undefined : readFileSync(name, 'utf8'));
   const keyOf = (one: string) => (existsSync(one) ? readFileSync(one, 'utf8') : one);
   const chunksOf = (name: string) => () => createReadStream(name, { highWaterMark: 2 ** 20 });
+  for (const name of [file, checkpoint, register]) {
+    if (name === undefined || statSync(name).size > LONGEST_ERROR) continue;
+    const error = errorIn(readFileSync(name, 'utf8'));
+    if (error !== undefined) throw new Error(`${name} contains an error of the server. ${printable(error)}`);
+  }
   const chunks = chunksOf(file);
-  if (isCount) {
+  if (what === 'event') {
+    const proved = await verifyEvent(read(file)!, keyOf(given));
+    process.stdout.write(`${json ? JSON.stringify(proved) : eventStatement(proved)}\n`);
+    return proved.ok ? 0 : 1;
+  }
+  if (what === 'count') {
     const counted = await verifyCount(chunks(), keyOf(given));
     process.stdout.write(`${json ? JSON.stringify(counted) : countStatement(counted)}\n`);
     return counted.ok ? 0 : 1;

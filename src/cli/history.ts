@@ -7,7 +7,7 @@ import { anchorCommand } from './anchor.js';
 import { consistencyCommand } from './consistency.js';
 import { monitorCommand } from './monitor.js';
 import { rotateKey } from './rotate-key.js';
-import { verifyCommand, verifyCountCommand } from './verify.js';
+import { verifyCommand, verifyCountCommand, verifyEventCommand } from './verify.js';
 
 export function historyCommands(program: Command): void {
   const history = program.command('history').description('export, seal, verify and replay the history');
@@ -127,6 +127,7 @@ export function historyCommands(program: Command): void {
     );
   verifyCommand(history);
   verifyCountCommand(history);
+  verifyEventCommand(history);
   consistencyCommand(history);
   monitorCommand(history);
   anchorCommand(history, program);

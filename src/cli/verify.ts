@@ -5,12 +5,16 @@ import { describeError, openDatabase, type Sql } from '#libs/database';
 import {
   ALL,
   countStatement,
+  type CountVerdict,
+  eventStatement,
+  type EventVerdict,
   inWords,
   printable,
   signedBy,
   statement,
   type Verdict,
   verifyCount,
+  verifyEvent,
 } from '#libs/verify';
 import {
   type AllVerdict,
@@ -182,23 +186,57 @@ database and no server. It takes a few hundred megabytes of memory, plus about 2
 }
 
 export function verifyCountCommand(history: Command): void {
-  const command = history
-    .command('verify-count')
-    .description('verify the certificate of a petition’s number of signatures')
-    .argument('<file>', 'a certificate, which petition.get-count-certificate returned', path)
+  verifiesFile<CountVerdict>(history.command('verify-count'), {
+    description: 'verify the certificate of a petition’s number of signatures',
+    file: 'a certificate, which petition.get-count-certificate returned',
+    members:
+      '"ok", "organizationId", "petitionId", "count": { "signatures",\n"withdrawn", "invalidated" }, "reason", "checkpoint"',
+    subject: 'certificate',
+    verify: (file, key) => verifyCount(createReadStream(file), key),
+    statement: countStatement,
+  });
+}
+
+export function verifyEventCommand(history: Command): void {
+  verifiesFile<EventVerdict>(history.command('verify-event'), {
+    description: 'verify the proof that an event is in the history',
+    file: 'the response of history.get-proof',
+    members:
+      '"ok", "event": { "organizationId", "eventId", "type",\n"position", "recordedAt" }, "reason", "checkpoint"',
+    subject: 'proof',
+    verify: async (file, key) => verifyEvent(await readFile(file, 'utf8'), key),
+    statement: eventStatement,
+  });
+}
+
+/** Lets a command verify one file with the key of the server. */
+function verifiesFile<Verdict extends { ok: boolean }>(
+  command: Command,
+  how: {
+    description: string;
+    file: string;
+    /** The members of the verdict as JSON. */
+    members: string;
+    subject: string;
+    verify: (file: string, key: string) => Promise<Verdict>;
+    statement: (verdict: Verdict) => string;
+  },
+): void {
+  command
+    .description(how.description)
+    .argument('<file>', how.file, path)
     .requiredOption('--key <key>', 'the verifier key of the server, or a file that contains it')
     .addHelpText(
       'after',
       `
-Prints a statement that you can quote. With --json, prints { "ok", "organizationId", "petitionId", "count": { "signatures",
-"withdrawn", "invalidated" }, "reason", "checkpoint" }. Exits with status 0 if the certificate is authentic, and with 1 otherwise.
-Needs no database and no server.`,
+Prints a statement that you can quote. With --json, prints { ${how.members} }.
+Exits with status 0 if the ${how.subject} is authentic, and with 1 otherwise. Needs no database and no server.`,
     );
   command.action(async (file: string, options: { key: string }) => {
     try {
-      const verdict = await verifyCount(createReadStream(file), await keyOf(options.key));
+      const verdict = await how.verify(file, await keyOf(options.key));
       const json = command.optsWithGlobals<{ json?: true }>().json === true;
-      process.stdout.write(`${json ? JSON.stringify(verdict) : countStatement(verdict)}\n`);
+      process.stdout.write(`${json ? JSON.stringify(verdict) : how.statement(verdict)}\n`);
       process.exitCode = verdict.ok ? 0 : 1;
     } catch (error) {
       process.stderr.write(`${describeError(error)}\n`);

@@ -1,6 +1,6 @@
 import { Resource } from '#libs/resources';
 import { recordSchema, recordVersion, resourceSchema, textOrNull, timestamp } from '#libs/rpc';
-import { EXPANDED_KINDS } from './webhook-expansion.js';
+import { EXPANDED_KINDS, expansionId, webhookExpansion } from './webhook-expansion.js';
 import { exists, webhook } from './webhook.js';
 
 /** Fields from the operations table, which only exist for the present. */
@@ -72,5 +72,6 @@ export const webhooks = new Resource({
   existing: (state) => (exists(state) ? state : undefined),
   answers: webhookSchema,
   version: 2,
+  beside: { decider: webhookExpansion, idOf: expansionId },
   columns: { url: { type: 'text', search: true }, status: { type: 'text', index: true } },
 });

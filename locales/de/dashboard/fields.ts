@@ -160,6 +160,7 @@ export const fields: typeof en = {
   userId: 'Person',
   variants: 'Bildgrößen',
   via: 'Geworben von',
+  webhookId: 'Webhook',
   website: 'Website',
   zip: 'Postleitzahl',
 };

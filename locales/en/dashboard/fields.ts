@@ -159,6 +159,7 @@ export const fields = {
   userId: 'User',
   variants: 'Image sizes',
   via: 'Recruited by',
+  webhookId: 'Webhook',
   website: 'Website',
   zip: 'Postcode',
 };
