@@ -58,6 +58,8 @@ export type Source = 'query' | 'body';
 export type FieldOptions = {
   description?: string;
   optional?: boolean;
+  /** Where to get a value that is required: the rest of the error's sentence. */
+  ifMissing?: string;
   /** `null` is a separate value: it clears the field. */
   nullable?: boolean;
   default?: unknown;
@@ -110,7 +112,8 @@ function field(
     const name = String(property);
     const isLeftOut = (value: unknown) =>
       (optional && value === undefined) || (options.nullable === true && value === null);
-    const problemOf = (value: unknown) => (value === undefined ? 'is required' : problem(value));
+    const missing = options.ifMissing === undefined ? 'is required' : `is required: ${options.ifMissing}`;
+    const problemOf = (value: unknown) => (value === undefined ? missing : problem(value));
     declareField(target, name, {
       required: !optional,
       nullable: options.nullable === true,

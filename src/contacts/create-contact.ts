@@ -33,7 +33,10 @@ import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from '
 })
 @AcceptsGroups
 export class CreateContact extends ContactFields {
-  @Id({ description: "Your key's organization." })
+  @Id({
+    description: "Your key's organization.",
+    ifMissing: 'organization.get-organization returns it as id',
+  })
   override organizationId!: string;
 
   @Email({ example: 'ada@example.org' })

@@ -54,7 +54,10 @@ export class GetContact extends Input {
   @Email({ optional: true, description: 'Compared with the same rules as in create-contact.' })
   email?: string;
 
-  @Id({ description: "Your key's organization." })
+  @Id({
+    description: "Your key's organization.",
+    ifMissing: 'organization.get-organization returns it as id',
+  })
   override organizationId!: string;
 
   @Timestamp({ optional: true, description: 'Returns the contact as it was at this time.' })

@@ -16,7 +16,7 @@ export function refusedUrl(): RpcError {
     {
       path: 'url',
       message:
-        'is not allowed: it must be an https address on the Internet. To receive events on your own machine, run npm run cli -- listen',
+        'is not allowed: it must be an https address on the Internet. To receive events on your own machine, use the command listen',
     },
   ]);
 }
