@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { type Client } from './harness.js';
-import { Deployment, eventually, type ServerProcess } from './processes.js';
+import { Deployment, eventually, type ServerProcess, withApplicationName } from './processes.js';
 
 /** `IMPORT_ROWS=1000000 npm run test:long -- test/imports.long` takes hours. */
 const ROWS = Number(process.env.IMPORT_ROWS ?? 20_000);
@@ -17,10 +15,12 @@ const SECONDS = 60 * 60;
 let deployment: Deployment;
 let by: Client;
 let listId: string;
+let started = 0;
+const names = new Map<ServerProcess, string>();
 beforeEach(async () => {
   deployment = await Deployment.create();
   by = await deployment.organization();
-  for (let n = 0; n < 3; n += 1) await deployment.startServer();
+  for (let n = 0; n < 3; n += 1) await start();
   by = by.at(deployment.servers[0]!.origin);
   listId = (await by.post('list.create-list', { name: 'News' })).body.data.listId;
   await by.post('field.create-field', { name: 'Shoe size', type: 'NUMBER' });
@@ -61,19 +61,36 @@ async function ended(importId: string): Promise<any> {
   return found;
 }
 
-/** The server that used most CPU time within a moment, which is the one that imports. */
-async function importing(): Promise<ServerProcess> {
-  const { servers } = deployment;
-  const used = () =>
-    servers.map(({ pid }) => {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
-      return Number(fields[11]) + Number(fields[12]);
+/** Starts a server whose connections PostgreSQL shows by a name of its own. */
+async function start(): Promise<ServerProcess> {
+  const name = `server ${(started += 1)}`;
+  const DATABASE_URL = withApplicationName(deployment.environment.DATABASE_URL!, name);
+  const server = await deployment.startServer({ DATABASE_URL });
+  names.set(server, name);
+  return server;
+}
+
+/** Kills the server that imports: the one that cannot record its progress while the import's row is locked. */
+async function killImporting(): Promise<void> {
+  const lock = deployment.database.source.createQueryRunner();
+  try {
+    await lock.startTransaction();
+    await lock.query('SELECT FROM contact_imports FOR UPDATE');
+    let victim: ServerProcess | undefined;
+    await eventually(async () => {
+      const [blocked] = await deployment.database.source.query<{ name: string }[]>(
+        `SELECT application_name AS name FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%contact_imports%'`,
+      );
+      victim = deployment.servers.find((server) => names.get(server) === blocked?.name);
+      expect(victim).toBeDefined();
     });
-  const before = used();
-  // A small import is over within seconds.
-  await sleep(Math.min(1_000, ROWS / 50));
-  const spent = used().map((ticks, n) => ticks - before[n]!);
-  return servers[spent.indexOf(Math.max(...spent))]!;
+    await victim!.end('SIGKILL');
+    deployment.servers.splice(deployment.servers.indexOf(victim!), 1);
+  } finally {
+    await lock.rollbackTransaction();
+    await lock.release();
+  }
 }
 
 /**
@@ -129,10 +146,8 @@ it(
     for (const share of [0.2, 0.4, 0.6]) {
       // The next instance begins when the lease of the killed one expires.
       await reached(importId, Math.max(ROWS * share, before + 1));
-      const victim = await importing();
-      await victim.end('SIGKILL');
-      deployment.servers.splice(deployment.servers.indexOf(victim), 1);
-      by = by.at((await deployment.startServer()).origin);
+      await killImporting();
+      by = by.at((await start()).origin);
       before = (await find(importId)).rows;
     }
     const done = await ended(importId);

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { Api, type Client } from './harness.js';
+import { Api, Client } from './harness.js';
 import { eventually, type ServerProcess } from './processes.js';
 import { before, ReleaseBuild } from './releases.js';
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
     PORT: '0',
   });
   here = await api.organization();
-  there = here.at(older.origin);
+  there = new Client(older.origin, here.organizationId, here.key, true, false);
 });
 afterAll(async () => {
   await older?.end('SIGTERM');

@@ -63,8 +63,11 @@ async function expectProved(before: Client, now: Client): Promise<void> {
   }
 }
 
-const clientOf = ({ organizationId, key }: StoredDatabase, { origin }: { origin: string }) =>
-  new Client(origin, organizationId, key);
+const clientOf = (
+  { organizationId, key }: StoredDatabase,
+  { origin }: { origin: string },
+  isDocumented = true,
+) => new Client(origin, organizationId, key, true, isDocumented);
 
 it(`${version} keeps working next to this version`, async () => {
   const build = await buildBefore();
@@ -75,7 +78,7 @@ it(`${version} keeps working next to this version`, async () => {
   let old: ServerProcess | undefined;
   try {
     old = await build.start(deployment.environment);
-    const before = clientOf(database, old);
+    const before = clientOf(database, old, false);
     const initial = await counts(before, database);
     const now = clientOf(database, await deployment.startServer());
     const expected = { ...initial };
@@ -143,7 +146,7 @@ it(`${version} counts correctly next to this version on a database of the first 
   try {
     const now = clientOf(database, await deployment.startServer());
     old = await build.start(deployment.environment);
-    const before = clientOf(database, old);
+    const before = clientOf(database, old, false);
     const { petitionId } = database;
     const { signatures } = await counts(now, database);
     const { contactId } = await done(before, 'post', 'contact.create-contact', {
