@@ -33,7 +33,11 @@ export async function run(bench) {
         const signing = async (hasReaders) => {
           const figures = await sign(place, hasReaders);
           signed += figures.accepted;
-          return { 'requests/s': figures.accepted / figures.seconds };
+          const { pages } = figures;
+          return {
+            'requests/s': figures.accepted / figures.seconds,
+            ...(pages && { 'pages/s': pages.answered / pages.seconds, 'p99 ms of pages': pages.p99 }),
+          };
         };
         const paths = { page: path, 'count.json': `${path}/count.json` };
         const contenders = Object.entries(paths).flatMap(([name, address]) => [
@@ -121,9 +125,9 @@ async function sign({ port, path, signers, readers, seconds }, hasReaders) {
   const reading = hasReaders ? load(port, { path }, { connections: readers, seconds }) : undefined;
   await Promise.all(Array.from({ length: signers }, person));
   const took = (performance.now() - begin) / 1_000;
-  await reading;
+  const pages = await reading;
   agent.destroy();
-  return { accepted, seconds: took };
+  return { accepted, seconds: took, pages };
 }
 
 function post(agent, port, path, body) {
