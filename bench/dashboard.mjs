@@ -94,6 +94,11 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
   const dashboard = (path) => `/dashboard/${organizationId}${path}`;
   const list = (operation, more = '') => `${operation}?limit=${SHOWN}${more}`;
   const organization = `&organizationId=${organizationId}`;
+  /** A list with its saved views, as the pages of the navigation show it. */
+  const listWithViews = (operation, more) => [
+    list(operation, more),
+    `view.list-views?operation=${operation}&sort=name&limit=50`,
+  ];
   // Pages of a record end with its activity.
   const activityOf = (recordId) => `history.list-events?recordId=${recordId}&limit=100`;
   return [
@@ -101,7 +106,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
       name: 'contacts',
       page: dashboard('/contacts'),
       operations: [
-        list('contact.list-contacts', organization),
+        ...listWithViews('contact.list-contacts', organization),
         ...['list.list-lists', 'tag.list-tags', 'petition.list-petitions'].map(
           (operation) => `${operation}?limit=100`,
         ),
@@ -117,7 +122,11 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
         activityOf(contactId),
       ],
     },
-    { name: 'petitions', page: dashboard('/petitions'), operations: [list('petition.list-petitions')] },
+    {
+      name: 'petitions',
+      page: dashboard('/petitions'),
+      operations: listWithViews('petition.list-petitions'),
+    },
     {
       name: 'petition',
       page: dashboard(`/petitions/${petitionId}`),
@@ -145,10 +154,14 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
         list('contact.list-contacts', `&listId=${listId}${organization}`),
       ],
     },
-    { name: 'posts', page: dashboard('/posts'), operations: [list('post.list-posts')] },
-    { name: 'broadcasts', page: dashboard('/broadcasts'), operations: [list('broadcast.list-broadcasts')] },
-    { name: 'team', page: dashboard('/team'), operations: [list('team.list-members')] },
-    { name: 'API keys', page: dashboard('/keys'), operations: [list('api-key.list-api-keys')] },
+    { name: 'posts', page: dashboard('/posts'), operations: listWithViews('post.list-posts') },
+    {
+      name: 'broadcasts',
+      page: dashboard('/broadcasts'),
+      operations: listWithViews('broadcast.list-broadcasts'),
+    },
+    { name: 'team', page: dashboard('/team'), operations: listWithViews('team.list-members') },
+    { name: 'API keys', page: dashboard('/keys'), operations: listWithViews('api-key.list-api-keys') },
     {
       name: 'history',
       page: dashboard('/history'),

@@ -81,12 +81,12 @@ export async function expectAnswers({ answers, petitionId }: StoredDatabase, cli
   for (const [operation, before] of Object.entries(answers)) {
     const now = found[operation];
     if (!Array.isArray(before)) {
-      expect(now).toMatchObject(before);
+      expect(now).toMatchObject(onAnyServer(before));
       continue;
     }
     expect(now.map(({ id }: { id: string }) => id).sort()).toEqual(before.map(({ id }) => id).sort());
     for (const { content: _, ...record } of before) {
-      expect(now.find(({ id }: { id: string }) => id === record.id)).toMatchObject(record);
+      expect(now.find(({ id }: { id: string }) => id === record.id)).toMatchObject(onAnyServer(record));
     }
   }
 }
@@ -236,4 +236,10 @@ async function fill(
     petitionId,
     listId,
   };
+}
+
+/** The record as another server returns it, which has another address. */
+function onAnyServer(record: { url?: unknown }): object {
+  if (typeof record.url !== 'string') return record;
+  return { ...record, url: expect.stringContaining(new URL(record.url).pathname) };
 }

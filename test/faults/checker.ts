@@ -64,12 +64,15 @@ export class Checker {
   private readonly expected = new Map<string, number>();
   private readonly misread: string[] = [];
 
+  /** @param isPreviousToo whether instances of the previous version respond, which lack later fields */
+  constructor(private readonly isPreviousToo = false) {}
+
   /** Evaluates one attempt. A valid request may only get 200 or 503, whatever breaks behind the server. */
   judge(intent: Intent, outcome: Outcome): Verdict {
     this.requests += 1;
     if ('failure' in outcome) return this.failed(outcome.failure);
     const { method, operation } = intent;
-    const problem = problemOf(method, operation, outcome);
+    const problem = problemOf(method, operation, outcome, this.isPreviousToo);
     if (problem !== undefined) this.outside.push(`${method} ${operation}: ${problem}`);
     if (problem !== undefined || outcome.status !== 200) return this.failed(describe(outcome));
     const { data } = JSON.parse(outcome.text);
@@ -137,6 +140,7 @@ function problemOf(
   method: string,
   operation: string,
   { status, contentType, text }: Extract<Outcome, { status: number }>,
+  isPreviousToo: boolean,
 ): string | undefined {
   const response = `${status} ${text.slice(0, 200)}`;
   if (status !== 200 && status !== 503) return `must not return ${response}`;
@@ -149,7 +153,7 @@ function problemOf(
   }
   const schema = schemaOf(method, operation, status);
   if (schema === undefined) return `does not document ${response}`;
-  const problem = mismatch(schema, body, 'body');
+  const problem = mismatch(schema, body, 'body', isPreviousToo);
   return problem === undefined ? undefined : `${problem}: ${response}`;
 }
 
@@ -170,8 +174,9 @@ function schemaOf(method: string, operation: string, status: number): Schema | u
 }
 
 /** Checks the parts of JSON Schema that the document's responses use: required and unknown properties, types and enums. */
-function mismatch(schema: Schema, value: unknown, path: string): string | undefined {
-  if (schema.$ref !== undefined || schema.allOf) return mismatch(resolved(document, schema), value, path);
+function mismatch(schema: Schema, value: unknown, path: string, isPreviousToo: boolean): string | undefined {
+  if (schema.$ref !== undefined || schema.allOf)
+    return mismatch(resolved(document, schema), value, path, isPreviousToo);
   if (schema.enum && !schema.enum.includes(value)) return `${path} is ${JSON.stringify(value)}`;
   const types = [schema.type ?? []].flat();
   if (types.length > 0 && !types.some((type) => isA(type, value)))
@@ -179,13 +184,14 @@ function mismatch(schema: Schema, value: unknown, path: string): string | undefi
   if (typeof value !== 'object' || value === null || !schema.properties) return undefined;
   const members = value as Record<string, unknown>;
   const missing = schema.required?.find((name) => !(name in members));
-  if (missing !== undefined) return `${path} lacks ${missing}`;
+  if (missing !== undefined && !isPreviousToo) return `${path} lacks ${missing}`;
   if (schema.type !== undefined) {
     const unknown = Object.keys(members).find((name) => !(name in schema.properties!));
     if (unknown !== undefined) return `${path} has ${unknown}`;
   }
   for (const [name, inner] of Object.entries(schema.properties)) {
-    const problem = name in members ? mismatch(inner, members[name], `${path}.${name}`) : undefined;
+    const problem =
+      name in members ? mismatch(inner, members[name], `${path}.${name}`, isPreviousToo) : undefined;
     if (problem !== undefined) return problem;
   }
   return undefined;

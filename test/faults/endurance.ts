@@ -50,7 +50,7 @@ export class Endurance {
   async endure(fault: Fault, caller: Caller, stored?: StoredDatabase): Promise<void> {
     const { installation } = this;
     if (fault.isBalanced) await installation.untilBalanced();
-    const checker = new Checker();
+    const checker = new Checker(stored !== undefined);
     const origins = fault.isBalanced
       ? [installation.haproxy!.origin]
       : installation.instances.map(({ origin }) => origin);
