@@ -110,6 +110,28 @@ export class RecordReader {
   }
 
   /**
+   * The present or past states of many records, which need not exist, in the order of the ids, for display. In one query,
+   * unless one of them has an event that only a later version can read.
+   */
+  async lookAll<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordIds: readonly string[],
+    past?: Past,
+  ): Promise<State[]> {
+    const found = past
+      ? undefined
+      : await this.loadMany(decider, organizationId, recordIds).catch((error: unknown) => {
+          if (error instanceof NewerEvent || error instanceof DamagedEvent) return undefined;
+          throw error;
+        });
+    const states = recordIds.map(
+      async (id) => (found?.get(id) ?? (await this.look(decider, organizationId, id, past))).state,
+    );
+    return Promise.all(states);
+  }
+
+  /**
    * The past at `asOf`. Moment and position together determine forever which events belong to it, even if some were not
    * yet committed at the time of the call. Waits until every projection contains it.
    *

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
-import { DamagedEvent, NewerEvent, type Past, type RecordedEvent } from '#libs/event-store';
+import { type Past, type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { Input, inputOf } from '#libs/rpc';
@@ -60,19 +60,7 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
     past?: Past,
   ): Promise<Map<string, InvalidationPlan>> {
     const planIds = ids.map((id) => invalidationPlanId(id));
-    // Loads all plans in one query, unless one of them has an event that only a later version can read.
-    const found = past
-      ? undefined
-      : await this.records.loadMany(invalidationPlan, organizationId, planIds).catch((error: unknown) => {
-          if (error instanceof NewerEvent || error instanceof DamagedEvent) return undefined;
-          throw error;
-        });
-    const plans = await Promise.all(
-      planIds.map(
-        async (id) =>
-          (found?.get(id) ?? (await this.records.look(invalidationPlan, organizationId, id, past))).state,
-      ),
-    );
+    const plans = await this.records.lookAll(invalidationPlan, organizationId, planIds, past);
     return new Map(ids.map((id, n) => [id, plans[n]!]));
   }
 

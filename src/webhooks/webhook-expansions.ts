@@ -1,15 +1,10 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
-import { DamagedEvent, NewerEvent, type Past, type RecordedEvent } from '#libs/event-store';
+import { type RecordedEvent } from '#libs/event-store';
 import { Resources } from '#libs/resources';
 import { ContactsByIds } from '../contacts/index.js';
 import { petitions } from '../petitions/index.js';
-import {
-  type ExpandedKind,
-  expansionId,
-  type WebhookExpansion,
-  webhookExpansion,
-} from './webhook-expansion.js';
+import { type ExpandedKind, expansionId, webhookExpansion } from './webhook-expansion.js';
 import { webhooks } from './webhooks.js';
 
 /** The records of an event, by their kind. null: the event names none, or it no longer exists. */
@@ -29,32 +24,10 @@ export class WebhookExpansions implements OnModuleInit {
 
   onModuleInit(): void {
     this.resources.completeBy(webhooks, async (organizationId, records, past) => {
-      const ids = records.map(({ id }) => id);
-      const expansions = await this.of(organizationId, ids, past);
+      const ids = records.map(({ id }) => expansionId(id));
+      const expansions = await this.records.lookAll(webhookExpansion, organizationId, ids, past);
       records.forEach((record, n) => (record.expand = expansions[n]!.expand));
     });
-  }
-
-  /** In the order of the ids. */
-  private async of(
-    organizationId: string,
-    webhookIds: readonly string[],
-    past?: Past,
-  ): Promise<WebhookExpansion[]> {
-    const ids = webhookIds.map((id) => expansionId(id));
-    // Loads all of them in one query, unless one has an event that only a later version can read.
-    const found = past
-      ? undefined
-      : await this.records.loadMany(webhookExpansion, organizationId, ids).catch((error: unknown) => {
-          if (error instanceof NewerEvent || error instanceof DamagedEvent) return undefined;
-          throw error;
-        });
-    return Promise.all(
-      ids.map(
-        async (id) =>
-          (found?.get(id) ?? (await this.records.look(webhookExpansion, organizationId, id, past))).state,
-      ),
-    );
   }
 
   /** The records that the webhook delivers with these events, in the order of the events. */
