@@ -149,6 +149,19 @@ describe('a scheduled broadcast', () => {
     expect(forms[2]).not.toContain('sendAt');
   });
 
+  it('is shown, and accepted, in the time zone of the organization', async () => {
+    const broadcastId = await scheduled();
+    await call(client, 'organization.update-organization', { timeZone: 'Pacific/Auckland' });
+    const text = await get(`broadcasts/${broadcastId}/send`);
+    expect(wordsOf(text)).toContain('1 May 2099, 22:00 Pacific/Auckland');
+    expect(wordsOf(text)).toContain('When? (Pacific/Auckland)');
+    expect(text).toContain('value="2099-05-01T22:00"');
+    expect(wordsOf(await get(`broadcasts/${broadcastId}`))).toContain('1 May 2099, 22:00 Pacific/Auckland');
+    expect((await post(`broadcasts/${broadcastId}/send`, { sendAt: '2099-06-01T09:00' })).status).toBe(303);
+    expect((await statusOf(broadcastId)).sendAt).toBe('2099-05-31T21:00:00.000Z');
+    await call(client, 'organization.update-organization', { timeZone: 'UTC' });
+  });
+
   it('is not sent if its time is left empty', async () => {
     const broadcastId = await scheduled();
     const { status, text } = await post(`broadcasts/${broadcastId}/send`, { sendAt: '' });

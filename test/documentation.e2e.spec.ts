@@ -431,7 +431,9 @@ describe('every operation of the document', () => {
       const required = Object.entries(fields(operation)).flatMap(([name, field]) =>
         field.required ? name : [],
       );
-      const missing = (body.error?.issues ?? []).filter(({ message }: any) => message.startsWith('is required'));
+      const missing = (body.error?.issues ?? []).filter(({ message }: any) =>
+        message.startsWith('is required'),
+      );
       expect([operation.path, status, missing.map(({ path }: any) => path).sort()]).toEqual([
         operation.path,
         required.length > 0 ? 400 : expect.any(Number),

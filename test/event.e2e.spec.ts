@@ -577,6 +577,18 @@ describe('get-proof', () => {
       1,
       expect.stringContaining('proof.json contains an error of the server. NOT_FOUND: '),
     ]);
+    // Options that would not be checked are rejected.
+    await writeFile(file, JSON.stringify(body));
+    const unchecked = run(process.execPath, [...both[1]!, '--checkpoint', file]);
+    await expect(unchecked).rejects.toMatchObject({
+      ...{ code: 1, stdout: '', stderr: expect.stringContaining('Usage: ') },
+    });
+    const deep = JSON.stringify(body).replace(
+      '"data":{"subscribed"',
+      `"data":{"x":${'['.repeat(200_000)}${']'.repeat(200_000)},"subscribed"`,
+    );
+    for (const [code, output] of await verifying(deep))
+      expect([code, output]).toEqual([1, expect.stringContaining('proves nothing')]);
     await rm(directory, { recursive: true });
   });
 });
@@ -800,7 +812,7 @@ describe('/log', () => {
     ) as [string, string, string];
     const source = await response.text();
     // The guide invites auditors to read it.
-    expect(source.split('\n').length).toBeLessThanOrEqual(1_601);
+    expect(source.split('\n').length).toBeLessThanOrEqual(1_651);
     await writeFile(program, source);
     await writeFile(history, await exported.text());
     await writeFile(sealed, note);

@@ -1,3 +1,4 @@
+import { idFieldOf } from '#libs/rpc';
 import { type Fields, Fixture, png } from './fixture.js';
 import { type Answer, Api, type Client } from './harness.js';
 import { isLong } from './length.js';
@@ -252,7 +253,7 @@ describe('the past', () => {
     }
 
     any(streamType: string): string {
-      return this.the(streamType)[RECORD_KINDS[streamType]!.past!.idField] as string;
+      return this.the(streamType)[RECORD_KINDS[streamType]!.past?.idField ?? idFieldOf(streamType)] as string;
     }
 
     the(streamType: string): Fields {

@@ -119,7 +119,10 @@ describe('with DATABASE_URL', () => {
 
   longIt('four parallel starts on an empty database all become ready, and migrate it once', async () => {
     const { source } = deployment.database;
-    await source.query('DROP SCHEMA public CASCADE');
+    const schemas = await source.query<{ name: string }[]>(
+      "SELECT quote_ident(nspname) AS name FROM pg_namespace WHERE nspname !~ '^(pg_|information_schema)'",
+    );
+    for (const { name } of schemas) await source.query(`DROP SCHEMA ${name} CASCADE`);
     await source.query('CREATE SCHEMA public');
 
     const REDIS_URL = process.env.TEST_REDIS_URL!;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { isSenderAddress, needsUtf8, sendableAddress } from './mail-address.js';
 import { type MailMessage, type MailOutcome } from './message.js';
@@ -20,6 +21,10 @@ const NO_CHARACTERS = /[\x00-\x1f\x7f\u0085\u2028\u2029\p{Surrogate}]+/gu;
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
 /** Headers for programs cannot be shortened, so longer ones are rejected. No useful header is that long. */
 const LONGEST_HEADER = 900;
+/** In characters, without <>. `Message-ID: <…>` then fits on one line: some servers break mail with a folded one. */
+const LONGEST_ID = 61;
+/** Ids up to this length stay as they are: bounces lead back by those of broadcasts. */
+const LONGEST_LOCAL_PART = 44;
 const MESSAGE_ID = /^[\x21-\x3b\x3d\x3f\x41-\x7e]{1,200}@[a-z0-9.-]{1,253}$/i;
 
 /**
@@ -52,7 +57,7 @@ export async function compose(message: MailMessage): Promise<Composed | MailOutc
     // An empty text would omit the plain part.
     text: text === '' ? '\n' : text,
     ...(html === null || html === '' ? {} : { html }),
-    messageId: `<${messageId}>`,
+    messageId: `<${shortened(messageId)}>`,
     headers: { ...headers, ...(automatic ? { 'Auto-Submitted': 'auto-generated' } : {}) },
     newline: 'windows',
     disableFileAccess: true,
@@ -61,6 +66,16 @@ export async function compose(message: MailMessage): Promise<Composed | MailOutc
     .compile()
     .build();
   return { organizationId, envelope: { from: sender, to }, raw, needsUtf8: needsUtf8(to) };
+}
+
+/** A Message-ID that fits on one line: long ones are hashed, and have the end of the domain. */
+function shortened(messageId: string): string {
+  if (messageId.length <= LONGEST_ID) return messageId;
+  const at = messageId.lastIndexOf('@');
+  const [id, labels] = [messageId.slice(0, at), messageId.slice(at + 1).split('.')];
+  const local = id.length > LONGEST_LOCAL_PART ? createHash('sha256').update(id).digest('base64url') : id;
+  while (labels.length > 1 && local.length + 1 + labels.join('.').length > LONGEST_ID) labels.shift();
+  return `${local}@${labels.join('.')}`;
 }
 
 /** Puts a text on one line and shortens it. */

@@ -42,6 +42,24 @@ const decoded = (header: string) =>
     )
     .replace(/=\?UTF-8\?B\?(.*?)\?=/g, (_, words: string) => Buffer.from(words, 'base64').toString());
 
+it('keeps the Message-ID on one line, however long the id and the domain are', async () => {
+  const sentAs = async (messageId: string) => {
+    const composed = (await compose(message({ messageId }))) as Composed;
+    return /^Message-ID: <(.*)>$/im.exec(composed.raw.toString().replaceAll('\r', ''))?.[1];
+  };
+  const broadcast = `b${'x'.repeat(43)}`;
+  expect(await sentAs(`${broadcast}@rivers.example`)).toBe(`${broadcast}@rivers.example`);
+  expect(await sentAs(`${broadcast}@mail.campaigns.of.clean-rivers.example.org`)).toBe(
+    `${broadcast}@example.org`,
+  );
+  const [one, other] = await Promise.all(
+    ['1', '2'].map((n) => sentAs(`first-signature.${'9'.repeat(36)}.${n.repeat(36)}@rivers.example.org`)),
+  );
+  for (const id of [one, other]) expect(id).toMatch(/^[\w-]{43}@example\.org$/);
+  expect(one).not.toBe(other);
+  expect(await sentAs(`first-signature.${'9'.repeat(36)}.${'1'.repeat(36)}@rivers.example.org`)).toBe(one);
+});
+
 it('contains sender, recipient, subject and Message-ID', async () => {
   const headers = await headersOf({
     replyTo: 'answers@rivers.example',

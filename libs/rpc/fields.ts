@@ -472,7 +472,7 @@ export function WordsOf(
     (value) =>
       Array.isArray(value) && value.length >= min && value.every((word) => words().includes(word as string))
         ? undefined
-        : `must be a list of ${min === 0 ? '' : 'one or more '}of: ${words().join(', ')}`,
+        : `must be a list ${min === 0 ? 'of' : 'of one or more of'}: ${words().join(', ')}`,
     (value, source) => {
       const list: unknown =
         source === 'query' && typeof value === 'string' ? value.split(',').map(trim(false)) : value;

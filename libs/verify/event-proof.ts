@@ -1,6 +1,6 @@
 import { openCheckpoint } from './checkpoint.js';
 import { eventOf, type Line, parseLine, WrongLine } from './export.js';
-import { NotAuthentic } from './note.js';
+import { NotAuthentic, printable } from './note.js';
 import { areSame, hashOf } from './platform.js';
 import { leafHash, rootOfPath } from './tree.js';
 import { againstOf, type Against, count as formatted, signedBy } from './verdict.js';
@@ -20,7 +20,7 @@ export async function verifyEvent(text: string, key: string): Promise<EventVerdi
   try {
     const { event, index, path, checkpoint: note } = partsOf(text);
     const checkpoint = await openCheckpoint(note, key);
-    const line = parseLine(JSON.stringify(event));
+    const line = parseLine(textOf(event));
     const { position, digest } = eventOf(line, checkpoint.organizationId);
     const root = rootOfPath(leafHash(position, digest), index, checkpoint.size, path);
     if (!root || !areSame(root, checkpoint.root))
@@ -36,6 +36,18 @@ export async function verifyEvent(text: string, key: string): Promise<EventVerdi
   }
 }
 
+/** @throws WrongLine */
+function textOf(event: object): string {
+  try {
+    return JSON.stringify(event);
+  } catch {
+    throw new WrongLine('is nested too deeply');
+  }
+}
+
+/** No tree has more levels: positions have 53 bits. */
+const LONGEST_PATH = 64;
+
 function partsOf(text: string): { event: object; index: number; path: Uint8Array[]; checkpoint: string } {
   let answer: unknown;
   try {
@@ -45,11 +57,16 @@ function partsOf(text: string): { event: object; index: number; path: Uint8Array
   }
   const { data } = Object(answer) as { data?: unknown };
   const { event, index, path, checkpoint } = Object(data ?? answer) as Record<string, unknown>;
-  const hashes = (Array.isArray(path) ? path : [null]).map((hash) =>
+  const hashes = (Array.isArray(path) && path.length <= LONGEST_PATH ? path : [null]).map((hash) =>
     typeof hash === 'string' ? hashOf(hash) : undefined,
   );
   const isNumbered = Number.isSafeInteger(index) && Number(index) >= 0;
   const isRead = hashes.every((hash) => hash !== undefined);
+  const { code, message } = Object((answer as { error?: unknown } | null)?.error) as Record<string, unknown>;
+  if (typeof code === 'string')
+    throw new NotAuthentic(
+      `The file contains an error of the server. ${printable(`${code}: ${String(message)}`)}`,
+    );
   if (!isNumbered || typeof checkpoint !== 'string' || !isRead)
     throw new NotAuthentic('The file does not contain the response of history.get-proof.');
   return { event: Object(event) as object, index: Number(index), path: hashes, checkpoint };
@@ -60,7 +77,7 @@ export function eventStatement({ event, reason, checkpoint }: EventVerdict): str
   if (!event || !checkpoint) return `The proof proves nothing: ${reason}`;
   const { organizationId, eventId, type, position, recordedAt } = event;
   return (
-    `The history of organization ${organizationId} contains the event ${eventId} (${type}) at position ` +
+    `The history of organization ${organizationId} contains the event ${printable(eventId)} (${printable(type)}) at position ` +
     `${formatted(position)}, recorded at ${recordedAt}. The checkpoint of ${formatted(checkpoint.size)} events, ` +
     `${signedBy(checkpoint)}, covers it.`
   );

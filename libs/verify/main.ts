@@ -61,7 +61,10 @@ async function run(args: string[]): Promise<number> {
   const [file, ...others] = isOther ? positionals.slice(1) : positionals;
   const quorum = values.quorum === undefined ? undefined : (wholeNumber(values.quorum) ?? NaN);
   const isPossible = quorum === undefined || (quorum >= 1 && quorum <= witness.length);
-  if (values.help || !file || others.length > 0 || !given || (!isOther && !checkpoint) || !isPossible) {
+  // They would not be checked.
+  const hasMore = isOther && Object.keys(values).some((name) => !['key', 'json'].includes(name));
+  const isComplete = file !== undefined && given !== undefined && (isOther || checkpoint !== undefined);
+  if (values.help || !isComplete || others.length > 0 || hasMore || !isPossible) {
     process.stderr.write(USAGE);
     return values.help ? 0 : 1;
   }

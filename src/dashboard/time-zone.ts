@@ -17,10 +17,14 @@ export async function timeZoneOf({ api }: PageContext): Promise<string> {
 export function TimeField(
   form: FormInput,
   timeZone: string,
-  { value, ...options }: { name: string; label: string; hint?: string; value: string | null | undefined },
+  {
+    value,
+    isOptional = true,
+    ...options
+  }: { name: string; label: string; hint?: string; value: string | null | undefined; isOptional?: boolean },
 ): Html {
   const local = value ? localTime(timeZone, new Date(value)) : undefined;
-  return TextField(form, { ...options, value: local, type: 'datetime-local', isOptional: true });
+  return TextField(form, { ...options, value: local, type: 'datetime-local', isOptional });
 }
 
 /** The typed time. @param before as it is stored. It stays if unchanged: the form shows no seconds, and only one of two equal times. */

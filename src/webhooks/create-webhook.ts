@@ -57,6 +57,7 @@ export const CreateWebhookHandler = handlerOf(
     const { context, organizationId, description = null } = command;
     // Sorted before requests are compared, so the order does not matter.
     command.eventTypes = inOrder(command.eventTypes) ?? null;
+    command.expand = EXPANDED_KINDS.filter((kind) => command.expand?.includes(kind));
     const url = destinations.read(command.url)?.href;
     if (url === undefined) throw refusedUrl();
     command.url = url;

@@ -8,14 +8,8 @@ import { type Attempt } from './webhook-requests.js';
 /** PARKED: dead-lettered after the last retry. It is sent again only on request. */
 export type DeliveryOutcome = 'DELIVERED' | 'FAILED' | 'PARKED';
 
-/** An attempt to deliver an event. `number`: 1 for the first. `subjectId`: the person whose data it contained. */
-export type Delivery = {
-  event: RecordedEvent;
-  subjectId: string | null;
-  number: number;
-  outcome: DeliveryOutcome;
-  attempt: Attempt;
-};
+/** An attempt to deliver an event. `number`: 1 for the first. */
+export type Delivery = { event: RecordedEvent; number: number; outcome: DeliveryOutcome; attempt: Attempt };
 
 /** The context under which responses are encrypted. */
 export const ANSWER = 'webhook.answer';
@@ -51,11 +45,11 @@ export class Deliveries {
    * the person's key and becomes unreadable with their erasure. For erased people, it is not stored.
    */
   async rowsOf(organizationId: string, deliveries: readonly Delivery[]): Promise<object[]> {
-    const subjects = deliveries.flatMap(({ subjectId, attempt }) =>
-      subjectId !== null && attempt.answer.length > 0 ? [subjectId] : [],
+    const subjects = deliveries.flatMap(({ event, attempt }) =>
+      event.subjectId !== null && attempt.answer.length > 0 ? [event.subjectId] : [],
     );
     const keys = await this.keysOf(organizationId, [...new Set(subjects)]);
-    return deliveries.map(({ event, subjectId, number, outcome, attempt }) => ({
+    return deliveries.map(({ event, number, outcome, attempt }) => ({
       id: newId(),
       created_at: attempt.at,
       event_id: event.eventId,
@@ -66,8 +60,8 @@ export class Deliveries {
       status_code: attempt.statusCode,
       ms: attempt.ms,
       reason: attempt.reason,
-      answer: answerOf(subjectId, attempt, keys)?.toString('base64') ?? null,
-      subject_id: subjectId,
+      answer: answerOf(event, attempt, keys)?.toString('base64') ?? null,
+      subject_id: event.subjectId,
     }));
   }
 
@@ -102,7 +96,7 @@ export class Deliveries {
 }
 
 function answerOf(
-  subjectId: string | null,
+  { subjectId }: RecordedEvent,
   { answer }: Attempt,
   keys: ReadonlyMap<string, Buffer>,
 ): Buffer | undefined {

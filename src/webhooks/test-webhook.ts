@@ -49,7 +49,9 @@ async function send(
 ): Promise<TestAnswer> {
   const { state } = await records.load(webhook, organizationId, webhookId);
   const named = { streamType: webhook.streamType, streamId: webhookId, data: {} };
-  const [expanded] = await expansions.recordsOf(organizationId, webhookId, [named]);
+  const [expanded] = await expansions.recordsOf({ organizationId, webhookId }, existingWebhook(state).url, [
+    named,
+  ]);
   const event: WebhookBody = {
     id: newId(),
     position: 0,

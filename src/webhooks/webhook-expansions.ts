@@ -5,11 +5,13 @@ import { Resources } from '#libs/resources';
 import { ContactsByIds } from '../contacts/index.js';
 import { petitions } from '../petitions/index.js';
 import { type ExpandedKind, expansionId, webhookExpansion } from './webhook-expansion.js';
+import { exists, webhook } from './webhook.js';
 import { webhooks } from './webhooks.js';
 
 /** The records of an event, by their kind. null: the event names none, or it no longer exists. */
 export type ExpandedRecords = { [kind in ExpandedKind]?: { id: string } | null };
 
+type Target = { organizationId: string; webhookId: string };
 /** What names the records of an event. */
 type Named = Pick<RecordedEvent, 'streamType' | 'streamId' | 'data'>;
 
@@ -30,15 +32,19 @@ export class WebhookExpansions implements OnModuleInit {
     });
   }
 
-  /** The records that the webhook delivers with these events, in the order of the events. */
+  /**
+   * The records that the webhook delivers with these events, in the order of the events.
+   *
+   * @param url where they are about to be sent. If it is not the webhook's address any more, no records are sent there.
+   */
   async recordsOf(
-    organizationId: string,
-    webhookId: string,
+    { organizationId, webhookId }: Target,
+    url: string,
     events: readonly Named[],
   ): Promise<ExpandedRecords[]> {
-    const { state } = await this.records.load(webhookExpansion, organizationId, expansionId(webhookId));
+    const kinds = await this.kindsFor({ organizationId, webhookId }, url);
     const expanded = await Promise.all(
-      state.expand.map(async (kind) => {
+      kinds.map(async (kind) => {
         const ids = events.map((event) => idIn(event, kind));
         const records = await this.find(organizationId, kind, [
           ...new Set(ids.filter((id) => id !== undefined)),
@@ -47,6 +53,23 @@ export class WebhookExpansions implements OnModuleInit {
       }),
     );
     return events.map((_, n) => Object.fromEntries(expanded.map(([kind, records]) => [kind, records[n]])));
+  }
+
+  /** Those that were chosen for this address: whoever changed the address later may not be allowed to read the records. */
+  private async kindsFor(
+    { organizationId, webhookId }: Target,
+    url: string,
+  ): Promise<readonly ExpandedKind[]> {
+    const load = async () => {
+      const { state } = await this.records.load(webhookExpansion, organizationId, expansionId(webhookId));
+      return state.expand;
+    };
+    if ((await load()).length === 0) return [];
+    const before = await this.records.load(webhook, organizationId, webhookId);
+    const kinds = await load();
+    // Each change of either is a new version of the webhook.
+    const after = await this.records.load(webhook, organizationId, webhookId);
+    return before.version === after.version && exists(after.state) && after.state.url === url ? kinds : [];
   }
 
   /** As `contact.get-contact` and `petition.get-petition` return them, without those that no longer exist. */

@@ -183,9 +183,9 @@ export class WebhookRunner {
     await Promise.all(
       due.map(async (retry) => {
         const event = await this.store.findEvent(organizationId, retry.event_id);
-        const [records] = event ? await this.recordsOf([event]) : [];
+        const [records] = event ? await this.recordsOf(webhook, [event]) : [];
         const attempt = event && (await this.send(webhook, event, records!));
-        if (attempt) sent.push(deliveryOf(event, records!, retry.attempts, attempt));
+        if (attempt) sent.push(deliveryOf(event, retry.attempts, attempt));
         else unsent.push(retry);
       }),
     );
@@ -227,7 +227,7 @@ export class WebhookRunner {
   ): Promise<{ sent: Delivery[]; next: RecordedEvent | undefined; failures: number }> {
     const atOnce = Math.min(AT_ONCE, mostFailures);
     const endAt = performance.now() + LONG_PAGE_MS;
-    const records = await this.recordsOf(events);
+    const records = await this.recordsOf(webhook, events);
     const sent: Delivery[] = [];
     const underWay = new Set<Promise<void>>();
     let failures = 0;
@@ -244,7 +244,7 @@ export class WebhookRunner {
           return;
         }
         failures = attempt.delivered ? 0 : failures + 1;
-        sent.push(deliveryOf(event, records[n]!, 1, attempt));
+        sent.push(deliveryOf(event, 1, attempt));
       });
       underWay.add(one);
       void one.finally(() => underWay.delete(one));
@@ -253,19 +253,21 @@ export class WebhookRunner {
     return { sent, next, failures };
   }
 
-  private recordsOf(events: readonly RecordedEvent[]): Promise<ExpandedRecords[]> {
-    const { organizationId, webhookId } = this.target;
-    return this.expansions.recordsOf(organizationId, webhookId, events);
+  private recordsOf({ url }: ExistingWebhook, events: readonly RecordedEvent[]): Promise<ExpandedRecords[]> {
+    return this.expansions.recordsOf(this.target, url, events);
   }
 
-  private send(
+  private async send(
     webhook: ExistingWebhook,
     event: RecordedEvent,
     records: ExpandedRecords,
   ): Promise<Attempt | undefined> {
     const shown = webhook.personalData ? event : { ...event, personal: null };
     const body = JSON.stringify(webhookBody(shown, records));
-    return this.requests.send(this.target.webhookId, webhook, { id: event.eventId, body });
+    const attempt = await this.requests.send(this.target.webhookId, webhook, { id: event.eventId, body });
+    // A response may repeat the records, which need other scopes than the list of deliveries.
+    const hasRecords = Object.values(records).some((record) => record !== null);
+    return attempt && hasRecords ? { ...attempt, answer: Buffer.alloc(0) } : attempt;
   }
 
   private async keep(
@@ -302,14 +304,9 @@ export class WebhookRunner {
   }
 }
 
-function deliveryOf(
-  event: RecordedEvent,
-  { contact }: ExpandedRecords,
-  number: number,
-  attempt: Attempt,
-): Delivery {
+function deliveryOf(event: RecordedEvent, number: number, attempt: Attempt): Delivery {
   const outcome = attempt.delivered ? 'DELIVERED' : number < MOST_ATTEMPTS ? 'FAILED' : 'PARKED';
-  return { event, subjectId: event.subjectId ?? contact?.id ?? null, number, outcome, attempt };
+  return { event, number, outcome, attempt };
 }
 
 function failuresAmong(sent: readonly Delivery[]) {

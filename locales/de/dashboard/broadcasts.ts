@@ -151,9 +151,8 @@ export const broadcasts: typeof en = {
     link: 'Senden …',
     text: (n) =>
       `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E‑Mail. Das lässt sich nicht rückgängig machen.`,
-    when: 'Wann?',
-    whenHint: 'Uhrzeit in UTC. Leer lassen, um jetzt zu senden.',
-    zone: 'Uhrzeit in UTC.',
+    when: (timeZone: string) => `Wann? (${timeZone})`,
+    whenHint: 'Leer lassen, um jetzt zu senden.',
     planned: (time) => `Geplant für ${time}.`,
     change: 'Zeitpunkt ändern',
     changeLink: 'Zeitpunkt ändern oder jetzt senden …',

@@ -85,6 +85,7 @@ export const petitions: typeof en = {
   goals: {
     title: 'Ziel festlegen',
     auto: 'Ziel automatisch erhöhen, sobald 80 % erreicht sind',
+    reached: 'Das Ziel ist erreicht. Mit einem neuen Ziel vor Augen unterschreiben mehr Menschen.',
     nearly: 'Das Ziel ist fast erreicht. Mit einem neuen Ziel vor Augen unterschreiben mehr Menschen.',
     raise: (goal) => `Ziel auf ${goal} erhöhen`,
   },

@@ -155,9 +155,8 @@ export const broadcasts = {
     link: 'Send …',
     text: (n: number) =>
       `${counted('en-GB', n, 'person', 'people')} will receive this email. You can’t undo this.`,
-    when: 'When?',
-    whenHint: 'Time in UTC. Leave empty to send now.',
-    zone: 'Time in UTC.',
+    when: (timeZone: string) => `When? (${timeZone})`,
+    whenHint: 'Leave empty to send now.',
     planned: (time: string) => `Scheduled for ${time}.`,
     change: 'Change time',
     changeLink: 'Change time or send now …',

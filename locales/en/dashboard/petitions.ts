@@ -84,6 +84,7 @@ export const petitions = {
   goals: {
     title: 'Set goal',
     auto: 'Raise the goal automatically when 80% of it is reached',
+    reached: 'The goal has been reached. More people sign when the next goal is in sight.',
     nearly: 'The goal is nearly reached. More people sign when the next goal is in sight.',
     raise: (goal: string) => `Raise the goal to ${goal}`,
   },

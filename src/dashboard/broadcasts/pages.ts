@@ -3,6 +3,7 @@ import { type Blocked, readableSubject, Starts, STATUSES } from '../../broadcast
 import { createdColumn, filteredBy, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { ButtonLink, Actions, inQuarters, Live, Progress, SectionOf, timeIn, BadgeOf } from '../parts.js';
+import { timeZoneOf } from '../time-zone.js';
 import { Shares } from '../charts.js';
 import { type Steps } from '../record-pages.js';
 import { ActivityLog } from '../activity-log.js';
@@ -34,11 +35,12 @@ export const broadcastPages: PageDefinition[] = [
     async (context, found) => {
       const broadcast = await found;
       const { api } = context;
-      const [audience, blockers] = await Promise.all([
+      const [audience, blockers, timeZone] = await Promise.all([
         AudienceOf(context, broadcast),
         isUnsent(broadcast) ? api.find(Starts).blockers(api.organizationId, broadcast.id, broadcast) : [],
+        timeZoneOf(context),
       ]);
-      return { audience, blockers };
+      return { audience, blockers, timeZone };
     },
     showBroadcast,
     // Loaded after the broadcast. A page that shows a final status stops polling, so its activity must be complete.
@@ -54,7 +56,7 @@ function showBroadcast(
   context: PageContext,
   broadcast: BroadcastRecord,
   { mayWrite, link, press }: Steps,
-  { audience, blockers }: { audience: Html | null; blockers: readonly Blocked[] },
+  { audience, blockers, timeZone }: { audience: Html | null; blockers: readonly Blocked[]; timeZone: string },
 ) {
   const { words, address } = context;
   const { broadcasts } = words;
@@ -66,7 +68,7 @@ function showBroadcast(
   return html`${subject === broadcast.name ? null : html`<p class="lead">${subject}</p>`}
     <p>
       ${BadgeOf(status, broadcasts.statuses[status])}
-      ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
+      ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt, timeZone) : null}
     </p>
     ${Live(context, { isGoing: isGoing(broadcast), status: statusText(words, broadcast) })}
     ${ResultsOf(words, broadcast)}

@@ -15,16 +15,8 @@ import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/contact.js';
 import { type Asked, filteredBy } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import {
-  ConfirmForm,
-  ButtonLink,
-  ButtonOf,
-  Actions,
-  FormOf,
-  RefusalOf,
-  TextField,
-  timeIn,
-} from '../parts.js';
+import { ConfirmForm, ButtonLink, ButtonOf, Actions, FormOf, RefusalOf, timeIn } from '../parts.js';
+import { TimeField, timeZoneOf, typedTime } from '../time-zone.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { sendTest, TestForm } from './test-form.js';
 import { type BroadcastRecord, broadcasts, faultWithin, nameFaults } from './broadcast.js';
@@ -67,15 +59,16 @@ export const sendingPages: PageDefinition[] = [
         const { words, address, api } = context;
         const { send, audience } = words.broadcasts;
         nameFaults(context, ['sendAt']);
-        const [preview, { mailFrom, postalAddress }, blockers] = await Promise.all([
+        const [preview, { mailFrom, postalAddress }, blockers, timeZone] = await Promise.all([
           audienceOf(context),
           senderOf(api),
           api.find(Starts).blockers(api.organizationId, broadcast.id, broadcast),
+          timeZoneOf(context),
         ]);
         const isBlocked = blockers.length > 0 && !context.form.refusal;
         const { total } = preview;
         const isNamed = mailFrom !== null && postalAddress !== null;
-        const toSend = isBlocked ? null : Sending(context, total);
+        const toSend = isBlocked ? null : Sending(context, timeZone, total);
         const mayWrite = context.person.may('broadcast:write');
         const toEdit = ButtonLink(address, `broadcasts/${broadcast.id}/edit`, words.broadcasts.edit);
         const linkTo = (path: string, text: string) =>
@@ -84,7 +77,7 @@ export const sendingPages: PageDefinition[] = [
           <p class="lead">${total === 0 ? whyNobody(words, broadcast.audience, preview) : send.text(total)}</p>
           ${total === 0 ? linkTo(`broadcasts/${broadcast.id}/audience`, audience.title) : null}
           ${isBlocked ? BlockersOf(words, blockers) : null} ${isBlocked && mayWrite ? Actions([toEdit]) : null}
-          ${broadcast.status === 'SCHEDULED' ? Rescheduling(context, broadcast, isBlocked ? 0 : total) : toSend}
+          ${broadcast.status === 'SCHEDULED' ? Rescheduling(context, timeZone, broadcast, isBlocked ? 0 : total) : toSend}
           ${isNamed ? null : linkTo('organization/mails', send.organization)}
           ${linkTo(`broadcasts/${broadcast.id}`, words.cancel)}
         </div>`;
@@ -92,7 +85,8 @@ export const sendingPages: PageDefinition[] = [
     }),
     act: async (context) => {
       const broadcastId = context.address.params.broadcast!;
-      const sendAt = momentOf(context.form, await broadcasts.find(context));
+      const timeZone = await timeZoneOf(context);
+      const sendAt = momentOf(context.form, timeZone, await broadcasts.find(context));
       await context.api.run('broadcast.send-broadcast', { broadcastId, sendAt });
       const done = sendAt === undefined ? 'broadcasts.sent' : 'broadcasts.scheduled';
       return { to: `broadcasts/${broadcastId}`, done };
@@ -220,31 +214,34 @@ export function BlockersOf(words: DashboardWords, blockers: readonly Blocked[]):
     </ul>`;
 }
 
-function Sending(context: PageContext, total: number): Html | null {
+function Sending(context: PageContext, timeZone: string, total: number): Html | null {
   if (total === 0) return RefusalOf(context.form);
   const { send } = context.words.broadcasts;
-  return FormOf(context.form, { fields: [WhenField(context)], button: send.button(total) });
+  return FormOf(context.form, { fields: [WhenField(context, timeZone)], button: send.button(total) });
 }
 
 /** Two separate forms, so that rescheduling never sends immediately by mistake. */
-function Rescheduling(context: PageContext, broadcast: BroadcastRecord, total: number): Html {
+function Rescheduling(
+  context: PageContext,
+  timeZone: string,
+  broadcast: BroadcastRecord,
+  total: number,
+): Html {
   const { words } = context;
   const { send } = words.broadcasts;
-  return html`<p>${send.planned(timeIn(words, broadcast.sendAt!))}</p>
-    ${FormOf(context.form, { fields: [WhenField(context, broadcast.sendAt)], button: send.change })}
+  return html`<p>${send.planned(timeIn(words, broadcast.sendAt!, timeZone))}</p>
+    ${FormOf(context.form, { fields: [WhenField(context, timeZone, broadcast.sendAt)], button: send.change })}
     ${total === 0 ? null : ButtonOf(context.address, `broadcasts/${broadcast.id}/send`, send.now(total))}`;
 }
 
 /** @param planned the scheduled time. If undefined, the field may be left empty to send now. */
-function WhenField({ words, form }: PageContext, planned?: string | null): Html {
+function WhenField({ words, form }: PageContext, timeZone: string, planned?: string | null): Html {
   const { send } = words.broadcasts;
-  return TextField(form, {
-    name: 'sendAt',
-    label: send.when,
-    hint: planned === undefined ? send.whenHint : send.zone,
-    value: planned?.slice(0, 16),
-    type: 'datetime-local',
-    isOptional: planned === undefined,
+  const isNew = planned === undefined;
+  const label = send.when(timeZone);
+  return TimeField(form, timeZone, {
+    ...{ name: 'sendAt', label, value: planned, isOptional: isNew },
+    ...(isNew && { hint: send.whenHint }),
   });
 }
 
@@ -253,16 +250,18 @@ function WhenField({ words, form }: PageContext, planned?: string | null): Html 
  *
  * @throws RpcError BAD_REQUEST if the field is empty while rescheduling, or in the past.
  */
-function momentOf(form: FormInput, { status, sendAt: planned }: BroadcastRecord): string | undefined {
-  const at = form.typed('sendAt')?.slice(0, 16);
-  if (at === undefined) {
+function momentOf(
+  form: FormInput,
+  timeZone: string,
+  { status, sendAt: planned }: BroadcastRecord,
+): string | undefined {
+  const isScheduled = status === 'SCHEDULED';
+  const sendAt = typedTime(form, 'sendAt', timeZone, isScheduled ? planned : null);
+  if (sendAt === null) {
     // When rescheduling, a separate button sends now.
-    if (status === 'SCHEDULED' && form.has('sendAt'))
-      throw invalid([{ path: 'sendAt', message: 'is required' }]);
+    if (isScheduled && form.has('sendAt')) throw invalid([{ path: 'sendAt', message: 'is required' }]);
     return undefined;
   }
-  // Keeps the stored seconds, which the field does not show.
-  const sendAt = status === 'SCHEDULED' && planned?.startsWith(at) ? planned : `${at}:00Z`;
   // For a past time, the operation would send immediately. A mistyped year must not cause that.
   if (Date.parse(sendAt) <= Date.now()) throw invalid([{ path: 'sendAt', message: 'must be in the future' }]);
   return sendAt;

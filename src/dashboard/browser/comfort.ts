@@ -50,6 +50,19 @@ document.addEventListener('htmx:afterRequest', (event) => {
   if ((event as CustomEvent<{ successful?: boolean }>).detail.successful) showWarning(false);
 });
 
+// What is typed while a part of the page loads stays: the response has only what was sent.
+let typing: { name: string; value: string } | undefined;
+document.addEventListener('htmx:beforeSwap', () => {
+  const { activeElement: field } = document;
+  typing =
+    field instanceof HTMLInputElement && field.name ? { name: field.name, value: field.value } : undefined;
+});
+document.addEventListener('htmx:afterSettle', () => {
+  const { activeElement: field } = document;
+  if (field instanceof HTMLInputElement && typing && field.name === typing.name) field.value = typing.value;
+  typing = undefined;
+});
+
 // Headings can only stay in view if their table does not scroll sideways.
 const addStickyHeadings = () => {
   for (const table of document.querySelectorAll('.table'))

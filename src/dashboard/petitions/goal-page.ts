@@ -24,6 +24,7 @@ export function GoalProposal({ words, address, person }: PageContext, petition: 
   const goal = nextGoal(petition, signaturesOf(petition));
   const isProposed = petition.status === 'PUBLISHED' && !petition.autoGoal && person.may('petition:write');
   if (goal === null || !isProposed) return null;
-  const { nearly, raise } = words.petitions.goals;
-  return html`<p>${nearly} ${ButtonLink(address, `petitions/${petition.id}/goal`, raise(numberIn(words, goal)), true)}</p>`;
+  const { nearly, reached, raise } = words.petitions.goals;
+  const isReached = signaturesOf(petition) >= petition.goal;
+  return html`<p>${isReached ? reached : nearly} ${ButtonLink(address, `petitions/${petition.id}/goal`, raise(numberIn(words, goal)), true)}</p>`;
 }

@@ -1,4 +1,4 @@
-import { html, type Html } from '#libs/pages';
+import { html, type Html, trusted } from '#libs/pages';
 import { Resources } from '#libs/resources';
 import { invalid, type Issue, RpcError } from '#libs/rpc';
 import { type Filter, namedInFilters } from '../../contacts/index.js';
@@ -126,7 +126,7 @@ function ConditionsOf(
   const added = context.form.get(AGAIN) === 'more' ? 1 : 0;
   const count = Math.min(typed > 0 ? typed + added : rows.length + 1, MOST_ROWS);
   // Scripts adapt a row as soon as its field or comparison changes. Without them, the buttons do.
-  return html`<div id="conditions" hx-post="${context.address.pathname}" hx-trigger="change target:select" hx-vals="${JSON.stringify({ [AGAIN]: 'same' })}" hx-select="#conditions" hx-swap="outerHTML" hx-sync="this:replace">
+  return html`<div id="conditions" hx-post="${context.address.pathname}" hx-trigger="change target:select delay:400ms" hx-vals="${JSON.stringify({ [AGAIN]: 'same' })}" hx-select="#conditions" hx-swap="outerHTML" hx-sync="this:replace">
     ${ChoiceField(context.form, {
       name: 'match',
       label: segments.match.label,
@@ -137,7 +137,7 @@ function ConditionsOf(
       ],
     })}
     <p class="hint">${segments.hint}</p>
-    ${Array.from({ length: count }, (_, n) => RowOf(context, n, rows[n], names))}
+    ${Array.from({ length: count }, (_, n) => RowOf(context, n, rows[n], names, added > 0 && n === count - 1))}
   </div>`;
 }
 
@@ -148,7 +148,13 @@ function typedRows(form: FormInput): number {
 }
 
 /** A condition. Without a field, every comparison can be chosen, because scripts may not run. */
-function RowOf(context: PageContext, n: number, row: Row | undefined, { subjects, records }: Named): Html {
+function RowOf(
+  context: PageContext,
+  n: number,
+  row: Row | undefined,
+  { subjects, records }: Named,
+  isAdded: boolean,
+): Html {
   const { row: words } = context.words.segments;
   const [nameOfSubject, nameOfOp] = [`subject-${n}`, `op-${n}`];
   const subject = subjects.get(context.form.valueOf(nameOfSubject, row?.subject));
@@ -156,7 +162,7 @@ function RowOf(context: PageContext, n: number, row: Row | undefined, { subjects
   const typed = context.form.valueOf(nameOfOp, row?.op) as RowOp;
   const op = ops.includes(typed) ? typed : ops[0]!;
   const value = row && (records.get(keyOfRecord(row.subject, row.value)) ?? row.value);
-  return html`<fieldset>
+  return html`<fieldset${isAdded ? trusted(' tabindex="-1" autofocus') : null}>
     <legend>${words.title(n + 1)}</legend>
     <div class="find">
       ${SelectField(context.form, {
@@ -226,7 +232,13 @@ async function typedFilter(
 ): Promise<Filter> {
   const rows = chosenRows(context.form);
   const conditions: Filter[] = [];
-  const issues: Issue[] = rows.length > 0 ? [] : [{ path: 'subject-0', message: 'is required' }];
+  // A row that only has a value is a mistake, not an empty one.
+  const without = Array.from({ length: typedRows(context.form) }, (_, n) => n).filter(
+    (n) =>
+      !rows.includes(n) && ['value', 'until'].some((part) => context.form.typed(`${part}-${n}`) !== null),
+  );
+  const missing = rows.length === 0 && without.length === 0 ? [0] : without;
+  const issues: Issue[] = missing.map((n) => ({ path: `subject-${n}`, message: 'is required' }));
   for (const n of rows) {
     try {
       conditions.push(await typedCondition(context, subjects, n, before[n]));
@@ -266,7 +278,10 @@ async function typedCondition(
   return conditionOf(row, subject, id);
 }
 
-/** The record that a row names. Of those that share the name: the one that the row had before, otherwise the oldest. */
+/**
+ * The record that a row names, without regard to case. Of those that share the name: the one that the row had before, otherwise the
+ * oldest.
+ */
 async function recordNamed(
   api: Api,
   { subject, value }: Row,
@@ -276,7 +291,9 @@ async function recordNamed(
   const resources = api.find(Resources);
   const found = await resources.having(resource, api.organizationId, resource.nameColumn, value, 50);
   const same = found.find(({ id }) => before?.subject === subject && id === before.value);
-  return (same ?? found[0])?.id;
+  const known = (same ?? found[0])?.id;
+  if (known !== undefined || resource.nameColumn !== 'name') return known;
+  return (await resources.findByName(resource, api.organizationId, [value])).get(value);
 }
 
 /** Shows errors of the operation next to the rows. */
