@@ -679,6 +679,15 @@ describe('segments', () => {
   it.each<[what: string, rows: Row[], field: string, fault: string]>([
     ['no condition', [['', 'is', '']], 'subject-0', en.faults.required],
     ['no value', [['city', 'is', '']], 'value-0', en.faults.required],
+    [
+      'a value without a field',
+      [
+        ['city', 'is', 'Bonn'],
+        ['', 'is', 'Donors'],
+      ],
+      'subject-1',
+      en.faults.required,
+    ],
     ['an unknown field', [['fields.gone', 'isSet', '']], 'subject-0', en.faults.choice],
     ['a tag that starts with', [['tag', 'startsWith', 'D']], 'op-0', en.faults.choice],
     ['an unknown tag', [['tag', 'is', 'Nobody']], 'value-0', en.faults.noRecord],
