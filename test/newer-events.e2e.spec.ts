@@ -66,7 +66,7 @@ async function append(
   streamType: string,
   streamId: string,
   event: DomainEvent | DomainEvent[],
-  store: EventStore = later,
+  { store = later, isErasure = false }: { store?: EventStore; isErasure?: boolean } = {},
 ) {
   const { organizationId } = own;
   const before = await api.database.source.query(
@@ -75,8 +75,14 @@ async function append(
   );
   const expectedVersion = before[0].version as number;
   const metadata = { actor: { type: 'system', id: null }, requestId: 'later' } as const;
-  const writes = [{ streamType, streamId, expectedVersion, events: [event].flat() }];
-  const result = await store.append({ organizationId, metadata, writes });
+  const added = [event].flat();
+  const writes = [{ streamType, streamId, expectedVersion, events: added }];
+  const result = await store.append({
+    organizationId,
+    metadata,
+    writes,
+    erases: isErasure ? [streamId] : [],
+  });
   expect(result.status).toBe('appended');
   const { events } = streams.find((one) => one.streamType === streamType)!;
   await api.instances[0]!.runtime.projections.catchUp(await later.lastPosition(), Object.keys(events));
@@ -135,7 +141,7 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       const otherProgram = new EventStore(source, store.keyring);
       const data = ['a text', null, 7, ['a list']];
       const damaging = data.map((one) => ({ type: types.at(-1)!, data: one as never }));
-      await append(streamType, made.id, damaging, otherProgram);
+      await append(streamType, made.id, damaging, { store: otherProgram });
       const shown = await kind.show(own, made);
       expect(shown.status).toBe(200);
       if (kind.showsItself) expect(shown.body).toEqual(afterEvents(before.body, shown.body, kind.isPart));
@@ -161,7 +167,9 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
 
     it.each(someOf(types))('does not fail on or guess at %s in an unknown schema', async (type) => {
       const made = await kind.make(own);
-      await append(streamType, made.id, { type, data: { what: 'ever' } });
+      // An erasure destroys the person's key in every version. Otherwise, a rebuild would show the person again.
+      const isErasure = type === 'ContactErased';
+      await append(streamType, made.id, { type, data: { what: 'ever' } }, { isErasure });
 
       const shown = await kind.show(own, made);
       if (kind.showsItself) expect(shown).toMatchObject(refusal);
@@ -234,7 +242,7 @@ describe('a single record', () => {
     const { broadcastId } = await own.ask('broadcast.create-broadcast', { name: 'May' });
     const audience = { all: true, excludeCircleIds: [broadcastId] };
     const { store } = api.instances[0]!.runtime;
-    await append('broadcast', broadcastId, { type: 'BroadcastUpdated', data: { audience } }, store);
+    await append('broadcast', broadcastId, { type: 'BroadcastUpdated', data: { audience } }, { store });
     // Not with the client, which compares bodies with this version's document.
     const { status } = await fetch(
       `${own.client.origin}/v1/broadcast.get-broadcast?broadcastId=${broadcastId}`,

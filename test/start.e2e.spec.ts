@@ -577,7 +577,11 @@ describe('embedded', () => {
   /** Runs a line of the documentation: commands of the product in a process that has already loaded them. */
   async function paste(line: string, variables: Environment, folder: string): Promise<Result> {
     const shell = (script: string) => new Program('bash', ['-c', script], variables, folder).ended;
-    if (!line.startsWith(CLI)) return shell(`curl() { command curl -sS --fail-with-body "$@"; }; ${line}`);
+    if (!line.startsWith(CLI)) {
+      // Shows the errors of the server. Of the two options, curl accepts only one.
+      const fails = / -f/.test(line) ? '' : '--fail-with-body ';
+      return shell(`curl() { command curl -sS ${fails}"$@"; }; ${line}`);
+    }
     const { stdout } = await shell(`printf '%s\\0' ${line.slice(CLI.length)}`);
     const once = line.includes('history monitor') ? ['--once'] : [];
     return command([...stdout.split('\0').slice(0, -1), ...once], { DATA_DIR }, folder);
@@ -750,7 +754,8 @@ describe('embedded', () => {
       } finally {
         expect((await dev.end('SIGINT')).status).toBe(0);
       }
-      await expect(access(postmasterFile())).rejects.toThrow();
+      // PostgreSQL stops after the program that used it last.
+      await eventually(() => expect(access(postmasterFile())).rejects.toThrow());
     },
   );
 });
