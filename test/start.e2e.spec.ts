@@ -579,7 +579,7 @@ describe('embedded', () => {
     const shell = (script: string) => new Program('bash', ['-c', script], variables, folder).ended;
     if (!line.startsWith(CLI)) {
       // Shows the errors of the server. Of the two options, curl accepts only one.
-      const fails = / -f/.test(line) ? '' : '--fail-with-body ';
+      const fails = line.includes(' -f') ? '' : '--fail-with-body ';
       return shell(`curl() { command curl -sS ${fails}"$@"; }; ${line}`);
     }
     const { stdout } = await shell(`printf '%s\\0' ${line.slice(CLI.length)}`);
