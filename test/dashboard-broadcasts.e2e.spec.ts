@@ -127,6 +127,22 @@ it('results include recipients who are still waiting', async () => {
   expect(wordsOf(results!)).toContain('Remaining 1');
 });
 
+it('an email with the address of an offered button or image cannot be sent until it is replaced', async () => {
+  const broadcastId = await draft();
+  const content = (link: string) => `Hello\n\n[**Sign now**](${link})`;
+  const send = async () => wordsOf(await get(`broadcasts/${broadcastId}/send`));
+  for (const link of ['https://example.org', 'https://example.org/image.jpg']) {
+    await call(client, 'broadcast.update-broadcast', { broadcastId, content: content(link) });
+    expect(await send()).toContain('The message still contains an address to replace: https://example.org.');
+    expect(await send()).not.toContain('When?');
+  }
+  await call(client, 'broadcast.update-broadcast', {
+    broadcastId,
+    content: content('https://example.org/act'),
+  });
+  expect(await send()).toContain('When?');
+});
+
 describe('a scheduled broadcast', () => {
   const sendAt = '2099-05-01T10:00:30.000Z';
   async function scheduled(): Promise<string> {

@@ -637,6 +637,12 @@ describe('segments', () => {
       expect(await shown(`segments/${id}`, speaking(words))).toContain(words.segments.conditions);
   });
 
+  it('name a tag without regard to case, as names of tags are compared everywhere', async () => {
+    await call(client, 'tag.create-tag', { name: 'Harbour' });
+    const made = await editor.post(at('segments/new'), formOf('all', ['tag', 'is', 'harbour']));
+    expect([made.status, made.text]).toEqual([303, expect.anything()]);
+  });
+
   it('adapt a row to the type of a custom field, also before it is saved', async () => {
     const field = (name: string, type: string, options?: string[]) =>
       call(client, 'field.create-field', { name, type, ...(options ? { options } : {}) });

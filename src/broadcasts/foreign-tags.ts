@@ -4,12 +4,14 @@
  */
 const ANYTHING = [
   /\*\|[^|\n]{1,60}\|\*/g,
-  /%%?[a-z_]{2,30}%%?/gi,
+  /%%?[a-z_.]{2,30}%%?/gi,
   /\[\[[\w .]{2,40}\]\]/g,
   /<<\w[\w .]{0,38}\w>>/g,
 ];
 /** These are also used in prose, so only names that we know are tags. */
-const KNOWN = [/\[[A-Z][A-Z_ ]{1,30}\](?!\()/g, /\{[a-z][\w .]{1,40}\}/gi];
+const KNOWN = [/\[[a-z][\w .]{1,30}(?:,[^\]\n]{0,60})?\](?![([:])/gi, /\{[$!]?[a-z][\w .]{1,40}\}/gi];
+/** How addresses spell the characters of tags: `%7B` is `{`. */
+const ENCODED = /%(?:20|2A|5B|5D|7B|7C|7D)/gi;
 
 const OURS: [field: string, theirs: string[]][] = [
   ['contact.firstName', ['firstname', 'fname', 'givenname', 'forename', 'prenom', 'vorname', 'nombre']],
@@ -35,7 +37,11 @@ const BY_NAME = new Map(OURS.flatMap(([field, theirs]) => theirs.map((name) => [
  * @param text without our own tags. It can be HTML.
  */
 export function foreignTagsIn(text: string): string[] {
-  const plain = text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
+  const plain = text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&amp;', '&')
+    .replace(ENCODED, decodeURIComponent);
   const found = [
     // Percent-encoded bytes, as in `%C3%BC`, look like the tags of Salesforce.
     ...ANYTHING.flatMap((pattern) => plain.match(pattern) ?? []).filter(
@@ -56,7 +62,7 @@ function isNamed(tag: string): boolean {
   return BY_NAME.has(nameIn(tag));
 }
 
-/** `{contact.FIRST_NAME}` → `firstname` */
+/** `{contact.FIRST_NAME}` and `[firstname,fallback=friend]` → `firstname` */
 function nameIn(tag: string): string {
-  return (tag.split('.').at(-1) ?? '').replace(/[^a-z]/gi, '').toLowerCase();
+  return (tag.split(',', 1)[0]!.split('.').at(-1) ?? '').replace(/[^a-z]/gi, '').toLowerCase();
 }

@@ -372,6 +372,13 @@ describe('merge tags of other programs', () => {
     { content: 'Dear [FIRST_NAME],' },
     { content: 'Dear {FIRSTNAME}' },
     { content: '[Leave](*|UNSUB|*)' },
+    { content: '[Sign](https://example.org/?n=%2A%7CFNAME%7C%2A)' },
+    { content: '[Sign](https://example.org/?n=%7B%7Bcontact.FIRSTNAME%7D%7D)' },
+    { content: 'Dear {$name}' },
+    { content: 'Dear {!Contact.FirstName}' },
+    { content: 'Dear [FirstName]' },
+    { content: 'Dear [firstname,fallback=friend]' },
+    { content: 'Dear %recipient.name%' },
     { content: '<p>&lt;&lt;Last Name&gt;&gt;</p>', format: 'HTML' },
   ])('are rejected in %j', (words) => expect(messageOf(words)).toContain('→ {{'));
 
@@ -381,6 +388,7 @@ describe('merge tags of other programs', () => {
     'https://example.org/?q=%C3%BC%DAB%20x&r=%E2%80%93',
     'https://example.org/a%20b%20c',
     '5 * 3 | 4 * 2, 10%-20%',
+    '[email](https://example.org), [name][1], see [note] and [other, note]',
   ])('do not include prose: %s', (content) => expect(messageOf({ content })).toBe(''));
 });
 

@@ -152,6 +152,8 @@ export const broadcasts: typeof en = {
     text: (n) =>
       `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E‑Mail. Das lässt sich nicht rückgängig machen.`,
     when: (timeZone: string) => `Wann? (${timeZone})`,
+    placeholder:
+      'Die Nachricht enthält noch eine Adresse, die ersetzt werden muss: https://example.org. Geben Sie das richtige Ziel der Schaltfläche an oder wählen Sie ein Bild.',
     whenHint: 'Leer lassen, um jetzt zu senden.',
     planned: (time) => `Geplant für ${time}.`,
     change: 'Zeitpunkt ändern',

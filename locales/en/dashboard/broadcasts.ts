@@ -156,6 +156,8 @@ export const broadcasts = {
     text: (n: number) =>
       `${counted('en-GB', n, 'person', 'people')} will receive this email. You can’t undo this.`,
     when: (timeZone: string) => `When? (${timeZone})`,
+    placeholder:
+      'The message still contains an address to replace: https://example.org. Enter the real link of the button, or choose an image.',
     whenHint: 'Leave empty to send now.',
     planned: (time: string) => `Scheduled for ${time}.`,
     change: 'Change time',

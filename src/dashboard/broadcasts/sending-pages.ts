@@ -65,7 +65,8 @@ export const sendingPages: PageDefinition[] = [
           api.find(Starts).blockers(api.organizationId, broadcast.id, broadcast),
           timeZoneOf(context),
         ]);
-        const isBlocked = blockers.length > 0 && !context.form.refusal;
+        const hasPlaceholder = PLACEHOLDER.test(broadcast.content);
+        const isBlocked = (blockers.length > 0 || hasPlaceholder) && !context.form.refusal;
         const { total } = preview;
         const isNamed = mailFrom !== null && postalAddress !== null;
         const toSend = isBlocked ? null : Sending(context, timeZone, total);
@@ -76,7 +77,7 @@ export const sendingPages: PageDefinition[] = [
         return html`<div class="text">
           <p class="lead">${total === 0 ? whyNobody(words, broadcast.audience, preview) : send.text(total)}</p>
           ${total === 0 ? linkTo(`broadcasts/${broadcast.id}/audience`, audience.title) : null}
-          ${isBlocked ? BlockersOf(words, blockers) : null} ${isBlocked && mayWrite ? Actions([toEdit]) : null}
+          ${isBlocked ? BlockersOf(words, blockers, hasPlaceholder) : null} ${isBlocked && mayWrite ? Actions([toEdit]) : null}
           ${broadcast.status === 'SCHEDULED' ? Rescheduling(context, timeZone, broadcast, isBlocked ? 0 : total) : toSend}
           ${isNamed ? null : linkTo('organization/mails', send.organization)}
           ${linkTo(`broadcasts/${broadcast.id}`, words.cancel)}
@@ -204,13 +205,21 @@ function detailIn({ broadcasts, faults }: DashboardWords, detail: string): strin
 }
 
 /** What must be corrected before it can be sent. Drafts show it too, so that no one learns it only when they send. */
-export function BlockersOf(words: DashboardWords, blockers: readonly Blocked[]): Html {
+/** The addresses in the blocks that the editor offers for buttons and images, before someone replaces them. */
+const PLACEHOLDER = /https:\/\/example\.org(?:\/image\.jpg)?(?=[)"'\s])/;
+
+export function BlockersOf(
+  words: DashboardWords,
+  blockers: readonly Blocked[],
+  hasPlaceholder = false,
+): Html {
   return html`<h2>${words.broadcasts.send.blocked}</h2>
     <ul>
       ${blockers.map(
         ({ blocker, path, message }) =>
           html`<li>${faultWithin(words, path, faultIn(words.faults, `${blocker}: ${message}`))}</li>`,
       )}
+      ${hasPlaceholder ? html`<li>${words.broadcasts.send.placeholder}</li>` : null}
     </ul>`;
 }
 
