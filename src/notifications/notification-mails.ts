@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
@@ -85,6 +86,8 @@ export class NotificationMails {
           { url: `${dashboard}/notifications`, text: texts.settings },
         ],
       });
+      // Two ids would not fit on the line of the header.
+      const digest = createHash('sha256').update(`${id} ${memberId}`).digest('base64url').slice(0, 22);
       const outcome = await this.mailer.send(
         {
           organizationId,
@@ -92,7 +95,7 @@ export class NotificationMails {
           replyTo: null,
           to: email,
           ...letter,
-          messageId: `${notification}.${id}.${memberId}@${domainOf(from)}`,
+          messageId: `${notification}.${digest}@${domainOf(from)}`,
           headers: {
             'List-Unsubscribe': `<${offUrl}>`,
             'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
