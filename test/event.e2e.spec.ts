@@ -570,7 +570,7 @@ describe('get-proof', () => {
     for (const [content, reason] of changed)
       for (const [code, output] of await verifying(JSON.stringify(content)))
         expect([code, output]).toEqual([1, expect.stringContaining(reason)]);
-    // An error that was stored in the file is reported as one.
+    // If the file contains an error response, the program says so.
     const { body: error } = await client.get('history.get-proof', { eventId: NOBODY });
     const [, standalone] = await verifying(JSON.stringify(error));
     expect(standalone).toEqual([

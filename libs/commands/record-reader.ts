@@ -110,8 +110,8 @@ export class RecordReader {
   }
 
   /**
-   * The present or past states of many records, which need not exist, in the order of the ids, for display. In one query,
-   * unless one of them has an event that only a later version can read.
+   * The present or past states of records for display, in the order of the ids. Missing records have the initial state. The
+   * present takes one query, unless a later version wrote to one of the records.
    */
   async lookAll<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,

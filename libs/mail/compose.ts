@@ -68,12 +68,13 @@ export async function compose(message: MailMessage): Promise<Composed | MailOutc
   return { organizationId, envelope: { from: sender, to }, raw, needsUtf8: needsUtf8(to) };
 }
 
-/** A Message-ID that fits on one line: long ones are hashed, and have the end of the domain. */
+/** Makes a Message-ID fit on one line: keeps the kind of email before the first dot, a hash of the rest, and the end of the domain. */
 function shortened(messageId: string): string {
   if (messageId.length <= LONGEST_ID) return messageId;
   const at = messageId.lastIndexOf('@');
   const [id, labels] = [messageId.slice(0, at), messageId.slice(at + 1).split('.')];
-  const local = id.length > LONGEST_LOCAL_PART ? createHash('sha256').update(id).digest('base64url') : id;
+  const digest = createHash('sha256').update(id).digest('base64url').slice(0, 22);
+  const local = id.length > LONGEST_LOCAL_PART ? `${id.split('.', 1)[0]!.slice(0, 20)}.${digest}` : id;
   while (labels.length > 1 && local.length + 1 + labels.join('.').length > LONGEST_ID) labels.shift();
   return `${local}@${labels.join('.')}`;
 }

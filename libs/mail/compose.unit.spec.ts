@@ -55,7 +55,7 @@ it('keeps the Message-ID on one line, however long the id and the domain are', a
   const [one, other] = await Promise.all(
     ['1', '2'].map((n) => sentAs(`first-signature.${'9'.repeat(36)}.${n.repeat(36)}@rivers.example.org`)),
   );
-  for (const id of [one, other]) expect(id).toMatch(/^[\w-]{43}@example\.org$/);
+  for (const id of [one, other]) expect(id).toMatch(/^first-signature\.[\w-]{22}@rivers\.example\.org$/);
   expect(one).not.toBe(other);
   expect(await sentAs(`first-signature.${'9'.repeat(36)}.${'1'.repeat(36)}@rivers.example.org`)).toBe(one);
 });

@@ -58,7 +58,7 @@ export type Source = 'query' | 'body';
 export type FieldOptions = {
   description?: string;
   optional?: boolean;
-  /** Where to get a value that is required: the rest of the error's sentence. */
+  /** Tells where to find the value. The error says `is required: ` before it. */
   ifMissing?: string;
   /** `null` is a separate value: it clears the field. */
   nullable?: boolean;

@@ -36,6 +36,16 @@ export async function verifyEvent(text: string, key: string): Promise<EventVerdi
   }
 }
 
+/** What to say of a file that contains an error response; undefined for any other file. */
+export function errorIn(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error: { code: string; message: string } };
+    return `contains an error of the server. ${printable(`${error.code}: ${error.message}`)}`;
+  } catch {
+    return undefined;
+  }
+}
+
 /** @throws WrongLine */
 function textOf(event: object): string {
   try {
@@ -62,11 +72,8 @@ function partsOf(text: string): { event: object; index: number; path: Uint8Array
   );
   const isNumbered = Number.isSafeInteger(index) && Number(index) >= 0;
   const isRead = hashes.every((hash) => hash !== undefined);
-  const { code, message } = Object((answer as { error?: unknown } | null)?.error) as Record<string, unknown>;
-  if (typeof code === 'string')
-    throw new NotAuthentic(
-      `The file contains an error of the server. ${printable(`${code}: ${String(message)}`)}`,
-    );
+  const error = errorIn(text);
+  if (error !== undefined) throw new NotAuthentic(`The file ${error}`);
   if (!isNumbered || typeof checkpoint !== 'string' || !isRead)
     throw new NotAuthentic('The file does not contain the response of history.get-proof.');
   return { event: Object(event) as object, index: Number(index), path: hashes, checkpoint };

@@ -4,9 +4,8 @@
  */
 import { successionsOfExport } from './checkpoint.js';
 import { countStatement, verifyCount } from './count.js';
-import { eventStatement, verifyEvent } from './event-proof.js';
+import { errorIn, eventStatement, verifyEvent } from './event-proof.js';
 import { wholeNumber } from './platform.js';
-import { printable } from './note.js';
 import { inWords, statement } from './verdict.js';
 import { verifyExport } from './verify.js';
 
@@ -31,16 +30,6 @@ const NO_IMAGES =
 
 /** Bytes. */
 const LONGEST_ERROR = 65_536;
-
-/** The message of an error response that was stored as a file; undefined for anything else. */
-function errorIn(text: string): string | undefined {
-  try {
-    const { error } = JSON.parse(text) as { error: { code: string; message: string } };
-    return `${error.code}: ${error.message}`;
-  } catch {
-    return undefined;
-  }
-}
 
 async function run(args: string[]): Promise<number> {
   const { parseArgs } = process.getBuiltinModule('node:util');
@@ -74,7 +63,7 @@ async function run(args: string[]): Promise<number> {
   for (const name of [file, checkpoint, register]) {
     if (name === undefined || statSync(name).size > LONGEST_ERROR) continue;
     const error = errorIn(readFileSync(name, 'utf8'));
-    if (error !== undefined) throw new Error(`${name} contains an error of the server. ${printable(error)}`);
+    if (error !== undefined) throw new Error(`${name} ${error}`);
   }
   const chunks = chunksOf(file);
   if (what === 'event') {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
@@ -86,8 +85,6 @@ export class NotificationMails {
           { url: `${dashboard}/notifications`, text: texts.settings },
         ],
       });
-      // Two ids would not fit on the line of the header.
-      const digest = createHash('sha256').update(`${id} ${memberId}`).digest('base64url').slice(0, 22);
       const outcome = await this.mailer.send(
         {
           organizationId,
@@ -95,7 +92,7 @@ export class NotificationMails {
           replyTo: null,
           to: email,
           ...letter,
-          messageId: `${notification}.${digest}@${domainOf(from)}`,
+          messageId: `${notification}.${id}.${memberId}@${domainOf(from)}`,
           headers: {
             'List-Unsubscribe': `<${offUrl}>`,
             'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',

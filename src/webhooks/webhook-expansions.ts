@@ -12,7 +12,7 @@ import { webhooks } from './webhooks.js';
 export type ExpandedRecords = { [kind in ExpandedKind]?: { id: string } | null };
 
 type Target = { organizationId: string; webhookId: string };
-/** What names the records of an event. */
+/** The part of an event that contains the ids of its records. */
 type Named = Pick<RecordedEvent, 'streamType' | 'streamId' | 'data'>;
 
 /** The records that webhooks deliver next to events. */
@@ -55,7 +55,7 @@ export class WebhookExpansions implements OnModuleInit {
     return events.map((_, n) => Object.fromEntries(expanded.map(([kind, records]) => [kind, records[n]])));
   }
 
-  /** Those that were chosen for this address: whoever changed the address later may not be allowed to read the records. */
+  /** The kinds that were chosen for this address. Someone without access to the records may have set another one. */
   private async kindsFor(
     { organizationId, webhookId }: Target,
     url: string,

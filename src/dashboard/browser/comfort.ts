@@ -50,7 +50,7 @@ document.addEventListener('htmx:afterRequest', (event) => {
   if ((event as CustomEvent<{ successful?: boolean }>).detail.successful) showWarning(false);
 });
 
-// What is typed while a part of the page loads stays: the response has only what was sent.
+// Keeps what the user types while part of the page reloads: the response only contains what was sent before.
 let typing: { name: string; value: string } | undefined;
 document.addEventListener('htmx:beforeSwap', () => {
   const { activeElement: field } = document;
