@@ -57,7 +57,6 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   alsoCounts?: { link: Counted; field: string; table: string };
   /** Whether the state is `Slugged`, for records with a public page. */
   hasSlug?: boolean;
-  /** For replays; `Resources.completeBy` completes responses. */
   beside?: StreamBeside;
   /** SQL of indexes in addition to those of the columns. */
   indexes?: string;
@@ -154,6 +153,10 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       counted.map(({ link }) => link),
       declared.beside,
     );
+  }
+
+  get beside(): StreamBeside | undefined {
+    return this.declared.beside;
   }
 
   get link(): Link | undefined {

@@ -131,6 +131,12 @@ export class Resources {
     records: readonly ResourceRecord[],
     past?: Past,
   ): Promise<void> {
+    const { beside } = resource;
+    if (beside) {
+      const ids = records.map(({ id }) => beside.idOf(id));
+      const states = await this.records.lookAll(beside.decider, organizationId, ids, past);
+      records.forEach((record, n) => Object.assign(record, states[n]));
+    }
     for (const complete of this.completions.get(resource) ?? [])
       await complete(organizationId, records, past);
   }

@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { Resources } from '#libs/resources';
@@ -6,7 +6,6 @@ import { ContactsByIds } from '../contacts/index.js';
 import { petitions } from '../petitions/index.js';
 import { type ExpandedKind, expansionId, webhookExpansion } from './webhook-expansion.js';
 import { exists, webhook } from './webhook.js';
-import { webhooks } from './webhooks.js';
 
 /** The records of an event, by their kind. null: the event names none, or it no longer exists. */
 export type ExpandedRecords = { [kind in ExpandedKind]?: { id: string } | null };
@@ -17,20 +16,12 @@ type Named = Pick<RecordedEvent, 'streamType' | 'streamId' | 'data'>;
 
 /** The records that webhooks deliver next to events. */
 @Injectable()
-export class WebhookExpansions implements OnModuleInit {
+export class WebhookExpansions {
   constructor(
     private readonly records: RecordReader,
     private readonly resources: Resources,
     private readonly contacts: ContactsByIds,
   ) {}
-
-  onModuleInit(): void {
-    this.resources.completeBy(webhooks, async (organizationId, records, past) => {
-      const ids = records.map(({ id }) => expansionId(id));
-      const expansions = await this.records.lookAll(webhookExpansion, organizationId, ids, past);
-      records.forEach((record, n) => (record.expand = expansions[n]!.expand));
-    });
-  }
 
   /**
    * The records that the webhook delivers with these events, in the order of the events.

@@ -102,3 +102,10 @@ export function nameFaults({ words, form }: PageContext, own: readonly string[])
   );
   form.refusal = { ...refusal, faults };
 }
+
+/** The addresses in the blocks that the editor offers for buttons and images, until someone replaces them. */
+export const OFFERED = { button: 'https://example.org', image: 'https://example.org/image.jpg' };
+
+export function hasOfferedAddress(content: string): boolean {
+  return Object.values(OFFERED).some((address) => [')', '"'].some((end) => content.includes(address + end)));
+}

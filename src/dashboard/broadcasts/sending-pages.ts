@@ -19,7 +19,7 @@ import { ConfirmForm, ButtonLink, ButtonOf, Actions, FormOf, RefusalOf, timeIn }
 import { TimeField, timeZoneOf, typedTime } from '../time-zone.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { sendTest, TestForm } from './test-form.js';
-import { type BroadcastRecord, broadcasts, faultWithin, nameFaults } from './broadcast.js';
+import { type BroadcastRecord, broadcasts, faultWithin, hasOfferedAddress, nameFaults } from './broadcast.js';
 import { type AudiencePreview, ReachOf, whyNobody } from './reach.js';
 
 /** Its id is the contact's, because each contact receives a broadcast only once. */
@@ -65,7 +65,7 @@ export const sendingPages: PageDefinition[] = [
           api.find(Starts).blockers(api.organizationId, broadcast.id, broadcast),
           timeZoneOf(context),
         ]);
-        const hasPlaceholder = PLACEHOLDER.test(broadcast.content);
+        const hasPlaceholder = hasOfferedAddress(broadcast.content);
         const isBlocked = (blockers.length > 0 || hasPlaceholder) && !context.form.refusal;
         const { total } = preview;
         const isNamed = mailFrom !== null && postalAddress !== null;
@@ -205,9 +205,6 @@ function detailIn({ broadcasts, faults }: DashboardWords, detail: string): strin
 }
 
 /** What must be corrected before it can be sent. Drafts show it too, so that no one learns it only when they send. */
-/** The addresses in the blocks that the editor offers for buttons and images, before someone replaces them. */
-const PLACEHOLDER = /https:\/\/example\.org(?:\/image\.jpg)?(?=[)"'\s])/;
-
 export function BlockersOf(
   words: DashboardWords,
   blockers: readonly Blocked[],

@@ -29,7 +29,7 @@ import { PickerOf } from '../picker.js';
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { type FormInput, type PageContext } from '../page-context.js';
-import { type Audience, type BroadcastRecord, broadcasts } from './broadcast.js';
+import { type Audience, type BroadcastRecord, broadcasts, OFFERED } from './broadcast.js';
 import { type AudiencePreview, choosesSome, ReachOf } from './reach.js';
 import { faultsOf, showUnsaved, UnsavedPreview } from './unsaved-preview.js';
 
@@ -359,8 +359,8 @@ export function BlocksOf(
         `[Bluesky](https://bsky.app/intent/compose?text=${url})`,
       ].join(' · '),
     ],
-    [blocks.button, sign('https://example.org')],
-    [blocks.image, `![${blocks.alt}](https://example.org/image.jpg)`],
+    [blocks.button, sign(OFFERED.button)],
+    [blocks.image, `![${blocks.alt}](${OFFERED.image})`],
     [blocks.divider, '---'],
     [blocks.unsubscribe, `[${blocks.unsubscribe}]({{ unsubscribeUrl }})`],
   ];
